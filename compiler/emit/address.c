@@ -1,4 +1,4 @@
-/* This file prints the addresses of array elements as C. */
+/* Prints the addresses of array elements as C. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -18,8 +18,7 @@ const char *emit_end(const struct emitter *x, int axis)
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
-/* Returns whether the array is a tile that has only a part of its constant axis `k`. The indices of such a tile count
-   from the beginning of the part. */
+/* Whether the array is a tile with only a part of its constant axis `k`. Its indices count from the part's start. */
 static bool emit_part(const struct emitter *x, const struct array *a, int k)
 {
     const struct axis *axis = &x->m->axis[a->axes[k]];
@@ -32,7 +31,7 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
-/* Returns whether the array has an axis of the queries of all members (SIZE_ROWS). */
+/* Whether the array has an axis of SIZE_ROWS. */
 static bool has_rows(const struct emitter *x, const struct array *a)
 {
     for (int k = 0; k < a->rank; k++)
@@ -85,8 +84,7 @@ bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
     return a->sums && queries;
 }
 
-/* Returns C for the number of elements from one index along an axis to the next. Returns "0" if the reference does not
-   use the axis. */
+/* Returns C for the stride along an axis, in elements, or "0" if the reference does not use it. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
     const struct array *a = &x->l->array[r->of];
@@ -108,8 +106,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         }
         int64_t constant = 1;
         const char *text = NULL;
-        if (a->kind == ARRAY_TILE &&
-            axis_is_chunks(&x->m->axis[a->axes[k]])) /* the stride from one slot to the next slot */
+        if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* the stride from slot to slot */
             return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
@@ -143,7 +140,7 @@ const char *emit_element(struct emitter *x, const struct ref *r)
     return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
-/* The pointers of INPUT, PARAM and OUTPUT arrays already include the axes that the task fixes (b, g, m). */
+/* Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task fixes (b, g, m). */
 const char *emit_address(struct emitter *x, const struct ref *r)
 {
     const struct array *a = &x->l->array[r->of];
@@ -153,7 +150,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
-        struct ref along = *r; /* emit_stride of this reference is the stride along axis k of the array */
+        struct ref along = *r; /* emit_stride of this reference is the array's stride along axis k */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
         const char *stride = emit_stride(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
@@ -232,7 +229,7 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
         if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
         first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
     }
-    /* element 0 of a tile is the first of the current range, so the corner of a tile is often the tile itself */
+    /* element 0 of a tile is the first of the current range */
     if (a->kind == ARRAY_TILE) {
         const char *made = emit_array(x, r);
         for (int k = 0; k < r->rank; k++)

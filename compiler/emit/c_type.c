@@ -1,4 +1,4 @@
-/* This file returns the C types of array elements. */
+/* Returns the C types of array elements. */
 #include "printer.h"
 
 const char *emit_real(enum dtype dtype)

@@ -1,10 +1,10 @@
-/* This file prints COPY statements, which copy a part of an array to a tile or back. A copy can widen 16-bit elements,
-   round to bf16, transpose, or pair: put two neighbours along an axis into adjacent elements, for products of bf16. */
+/* Prints COPY statements, which copy a part of an array to a tile or back. A copy can widen 16-bit elements, round
+   to bf16, transpose, or put two neighbours into a pair. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Prints a copy that widens whole vectors of 16-bit elements. Returns false if the statement is not such a copy. */
+/* Prints a copy that widens whole vectors of 16-bit elements. Returns false for another copy. */
 static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -32,8 +32,8 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Prints a copy between arrays with different last axes, which transposes the elements. Returns false if the statement
-   is not such a copy. If `pads` is true, the last vector of each row is filled up with zeros. */
+/* Prints a copy that transposes, because the last axes differ. Returns false for another copy. `pads`: zeros fill
+   the last vector of each row. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -61,8 +61,8 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     return true;
 }
 
-/* Prints a copy of rows that are contiguous along a sequence in both arrays. Returns false if the statement is not such
-   a copy. If `pads` is true, the last vector of each row is filled up with zeros. */
+/* Prints a copy of rows that are contiguous in both arrays. Returns false for another copy. `pads`: zeros fill the
+   last vector of each row. */
 static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -82,10 +82,10 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
     return true;
 }
 
-/* Prints a copy into a tile of pairs. An odd last element is paired with 0. The source is one of:
-   - a tile of f32, whose elements are rounded to bf16
-   - an input of bf16 with the lanes along its last axis
-   - an input of bf16 whose pairs are adjacent in memory already */
+/* Prints a copy into a tile of pairs. An odd last element is paired with 0. The source is
+   - a tile of f32, which is rounded to bf16;
+   - an input of bf16 with the lanes last;
+   - an input of bf16 with adjacent pairs. */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -127,8 +127,7 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
 }
 
-/* Prints a copy that rounds rows of f32 to bf16. Products read the elements of a row in pairs, so a 0 follows an odd
-   number of elements. */
+/* Prints a copy that rounds rows of f32 to bf16. A 0 follows an odd number of elements. */
 static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -144,8 +143,8 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
     emit_line(x, "}");
 }
 
-/* Prints a copy of elements at computed subscripts. The lanes are the innermost loop, so that C compilers hoist what
-   depends on rows alone out of it. If `pads` is true, 0 fills the last vector of each row. */
+/* Prints a copy at computed subscripts. The lanes are the innermost loop, so that C compilers hoist code of the
+   rows. `pads`: zeros fill the last vector of each row. */
 static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *const to = &s->assign[0].to, *const from = &s->operand[0];

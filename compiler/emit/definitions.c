@@ -1,4 +1,4 @@
-/* This file splits C files into pieces (definitions and directives), and selects the pieces that other C code uses. */
+/* Splits C files into pieces (definitions and directives), and selects those that other code uses. */
 #include "definitions.h"
 
 #include <ctype.h>
@@ -8,14 +8,14 @@ enum { MAX_PIECES = 512, MAX_FILES = 8, BUCKETS = 64 };
 
 /* A piece is one definition or one directive. */
 struct piece {
-    const char *text, *body; /* `text` starts at the comment above the piece, `body` after that comment */
+    const char *text, *body; /* `text` includes the comment above the piece */
     size_t length, body_length;
     const char *name;
     size_t name_length;
-    bool tag, external, wanted; /* tag: the name of a struct or union; external: a function that is not static */
-    bool spaced;                /* the piece follows an empty line, or is the first of its file */
+    bool tag, external, wanted; /* tag: a struct or union. external: a function that is not static */
+    bool spaced;                /* after an empty line, or first in its file */
     int file;
-    struct piece *next; /* the next piece in the same bucket, in the order of the files */
+    struct piece *next; /* the next piece in the bucket, in file order */
 };
 
 struct pieces {
@@ -25,7 +25,7 @@ struct pieces {
     struct piece *bucket[BUCKETS], *last[BUCKETS]; /* by name */
 };
 
-/* Returns the end of the comment or literal that begins at c, or c if neither begins there. */
+/* Returns the end of the comment or literal at c, or c. */
 static const char *skip_opaque(const char *c)
 {
     if (c[0] == '/' && c[1] == '*') {
@@ -38,7 +38,7 @@ static const char *skip_opaque(const char *c)
     return *c ? c + 1 : c;
 }
 
-/* Returns the length of the identifier that begins at c, or 0. */
+/* Returns the length of the identifier at c, or 0. */
 static size_t word_length(const char *c)
 {
     size_t n = 0;
@@ -47,7 +47,7 @@ static size_t word_length(const char *c)
     return n;
 }
 
-/* Returns the end of the piece that begins at c: a `;`, the `}` of a function, or the end of a directive's line. */
+/* Returns the end of the piece at c: `;`, the `}` of a function, or the line end of a directive. */
 static const char *definition_end(const char *c)
 {
     if (*c == '#') return c + strcspn(c, "\n");
@@ -64,7 +64,7 @@ static const char *definition_end(const char *c)
     return c;
 }
 
-/* Sets the name that the piece defines. A declaration or an #include defines no name. */
+/* Sets the name that the piece defines, if any. */
 static void find_name(struct piece *p)
 {
     const char *c = p->body, *end = p->body + p->body_length, *last = NULL;
@@ -117,7 +117,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
         for (;;) {
             const char *blank = c;
             while (isspace((unsigned char)*c)) c++;
-            if (c - blank > 1) comment = NULL; /* an empty line separates the comment from the piece */
+            if (c - blank > 1) comment = NULL; /* an empty line separates the comment */
             spaced |= c - blank > 1;
             if (c[0] != '/' || c[1] != '*') break;
             comment = c;
@@ -135,7 +135,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
     }
 }
 
-/* Selects the pieces that the text names, and recursively the pieces that these name. */
+/* Selects the pieces that the text names, recursively. */
 static void want(struct pieces *all, const char *text, size_t length)
 {
     bool after_struct = false;

@@ -1,19 +1,17 @@
-/* This header declares two tools for C text: definitions.c selects the definitions of C files that other C code uses,
-   and template.c fills in C files that are templates. */
+/* Two tools for C text: definitions.c selects definitions that other code uses, and template.c fills in templates. */
 #ifndef ATTNC_EMIT_PIECES_H
 #define ATTNC_EMIT_PIECES_H
 
 #include "../../ir/ir.h"
 
-/* The pieces of several C files. A piece is an outermost definition or a directive, with the comment above it. */
+/* The pieces of several C files: outermost definitions and directives, with the comments above them. */
 struct pieces;
 struct pieces *pieces_new(struct arena *arena);
-/* Adds the pieces of a file's `text`, which must outlive `all`. If `external` is true, pieces_print adds `static` to
-   functions of the file that lack it. */
+/* Adds the pieces of `text`, which must outlive `all`. `external`: functions are printed with `static`. */
 void pieces_add(struct pieces *all, const char *text, bool external);
-/* Selects every piece whose name is in `text`, and every piece whose name is in a selected piece. */
+/* Selects every piece whose name is in `text` or in a selected piece. */
 void pieces_want(struct pieces *all, const char *text);
-/* Prints the #include lines of the files with selected pieces, then the selected pieces, in the order of the files. */
+/* Prints the selected pieces in file order, after the #include lines of their files. */
 void pieces_print(const struct pieces *all, struct text *out);
 
 /* The names of a template. For each name, the text that replaces the name, and the value of the name in conditions.
@@ -33,10 +31,10 @@ struct template_names {
 };
 void template_set(struct template_names *t, const char *name, const char *text); /* the value in conditions is 1 */
 void template_set_number(struct template_names *t, const char *name, int64_t number);
-/* Sets `name` to the text of `lines` without newlines at its end, and frees `lines`. */
+/* Sets `name` to `lines` without final newlines, and frees `lines`. */
 void template_set_text(struct template_names *t, const char *name, struct text *lines);
-/* Returns the text of `file` after its first empty line, so without its first comment. Names are replaced. `#if NAME`,
-   `#if !NAME`, `#if NAME > number` and conjunctions of these with && are evaluated. Other directives stay. */
+/* Returns the text of `file` after its first empty line, with names replaced. Evaluates `#if NAME`, `#if !NAME`,
+   `#if NAME > number` and && of these. */
 const char *template_fill(const struct template_names *t, const char *file);
 
 #endif

@@ -1,6 +1,5 @@
-/* This file prints the C functions that choose a version of a kernel at run time. The choice depends on the processor,
-   on the number of keys n_k, and for few queries on the numbers of queries and rows. Rows are the queries of all heads
-   that share keys. */
+/* Prints the C functions that choose a version at run time: by the processor, by n_k, and for few queries by the
+   number of queries and rows. Rows are the queries of all heads that share keys. */
 #include "emit.h"
 #include "definitions.h"
 #include "printer.h"
@@ -70,7 +69,7 @@ int emit_same_target(const struct compilation *const *c, int compilations)
     return count;
 }
 
-/* Returns how many versions at the beginning of the list have the same target. */
+/* Returns the number of versions at the beginning of the list with the same target. */
 static int same_versions(const struct version *v, int versions)
 {
     int count = 1;
@@ -86,7 +85,7 @@ bool emit_certain_target(const struct target *t)
 const char *emit_guard(const struct compilation *const *c, int k)
 {
     const char *guard = c[k]->target->guard;
-    /* The macro ATTN_EMULATE_TILES replaces the instructions of matrix units by C, and no other instructions. */
+    /* ATTN_EMULATE_TILES replaces only the instructions of matrix units. */
     if (*guard && target_has(c[k]->target, TARGET_MATRIX_UNITS))
         return arena_printf(c[k]->graph->module->arena, "%s || defined(ATTN_EMULATE_TILES)", guard);
     bool emulated = false;
@@ -105,15 +104,15 @@ const char *emit_guard(const struct compilation *const *c, int k)
     return guard;
 }
 
-/* The state of the printer while it prints a function that chooses among versions. */
+/* The printer's state for a function that chooses among versions. */
 struct version_choice {
     const struct emitted_file *e;
-    bool phases, apart, heads;            /* heads: a target has versions for few queries of many heads */
-    const char *wanted[MAX_COMPILATIONS]; /* the C conditions of the functions wanted_0, wanted_1, … */
+    bool phases, apart, heads;            /* heads: a target has the form "heads" */
+    const char *wanted[MAX_COMPILATIONS]; /* the conditions of wanted_0, wanted_1, … */
     int count;
 };
 
-/* Returns C that tests whether a call wants an output of this part of backward, or NULL if the part always runs. */
+/* Returns C that tests whether a call wants an output of this part of backward, or NULL if it always runs. */
 static const char *wanted_outputs(const struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;
@@ -125,7 +124,7 @@ static const char *wanted_outputs(const struct compilation *c)
     return condition;
 }
 
-/* Returns the number of the function wanted_N that tests the condition. */
+/* Returns N of the function wanted_N that tests the condition. */
 static int wanted_function(struct version_choice *x, const char *condition)
 {
     int k = 0;
@@ -175,8 +174,8 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
     text_add(out, "};\n");
 }
 
-/* Prints the return statements for the versions of one target. The version for the longest sequences comes first. Each
-   version comes after the code that runs instead for few queries. */
+/* Prints the returns for the versions of one target, longest sequences first. Code for few queries comes before its
+   version. */
 static void returns(struct version_choice *x, const struct version *v, int count, int deeper, struct text *out)
 {
     for (int n = count - 1; n >= 0; n--) {
@@ -206,8 +205,8 @@ static void returns(struct version_choice *x, const struct version *v, int count
     }
 }
 
-/* Prints the body of a function that chooses among versions. If no version fits, the function runs `otherwise` and then
-   returns an empty version. */
+/* Prints the body of a function that chooses among versions. If none fits, it runs `otherwise` and returns an empty
+   version. */
 static void choose(struct version_choice *x, const struct version *v, int versions, const char *otherwise,
                    struct text *out)
 {
@@ -232,7 +231,7 @@ static void choose(struct version_choice *x, const struct version *v, int versio
         text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, x->apart ? ", .apart = 1" : "");
 }
 
-/* Returns whether a target has versions for few queries of many heads. */
+/* Whether a target has the form "heads". */
 static bool emit_any_heads(const struct emitted_file *e)
 {
     bool any = false;
@@ -248,7 +247,7 @@ static struct version_choice choice_in(const struct emitted_file *e)
                                    .heads = emit_any_heads(e)};
 }
 
-/* Returns whether any target has versions for few queries. Sets *of_all to whether every target has such versions. */
+/* Whether a target has versions for few queries. Sets *of_all to whether every target has. */
 static bool any_few(const struct version *v, int versions, bool *of_all)
 {
     bool any = false;
@@ -263,8 +262,7 @@ static bool any_few(const struct version *v, int versions, bool *of_all)
     return any;
 }
 
-/* Returns whether the function that chooses calls few_pay for every target. few_pay decides if the version for few
-   queries replaces the quadratic form. */
+/* Whether few_pay is called for every target. */
 static bool all_compare_queries(const struct version *v, int versions)
 {
     bool all = true;
@@ -277,8 +275,7 @@ static bool all_compare_queries(const struct version *v, int versions)
     return all;
 }
 
-/* Prints the body of a function that chooses by n_k. If `has_rows` is true, the choice also depends on the parameters
-   rows and n_q. */
+/* Prints the body of a function that chooses by n_k, and with `has_rows` by rows and n_q. */
 static void choose_by_size(const struct emitted_file *e, const struct version *v, int versions, bool has_rows,
                            struct text *made)
 {
@@ -288,7 +285,7 @@ static void choose_by_size(const struct emitted_file *e, const struct version *v
         used &= count > 1;
     }
     any_few(v, versions, &of_all);
-    /* a (void) line prevents a warning if no target uses a parameter, or if #if excludes the targets that use it */
+    /* a (void) line prevents a warning about an unused parameter */
     const bool compared = all_compare_queries(v, versions);
     const char *const keys = "    (void)n_k;\n", *const rows = has_rows ? "    (void)rows;\n" : "",
                       *const queries = has_rows ? "    (void)n_q;\n" : "";
@@ -318,7 +315,7 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
     template_set_text(t, "CHOICE", &made);
 }
 
-/* Copies the versions for the targets of the file to `to` and returns their number. */
+/* Copies the versions for the file's targets to `to` and returns their number. */
 static int emitted_versions(const struct emitted_file *e, const struct version *v, int versions, struct version *to)
 {
     int count = 0;

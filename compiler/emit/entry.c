@@ -1,5 +1,5 @@
-/* This file prints the beginning of an emitted file, and the entry points of the kernel. The text comes from templates
-   in emit/embedded/. This file sets the names of these templates for the kernel and its arrays. */
+/* Prints the beginning of a file, and the entry points, from templates in emit/embedded/. Sets the templates' names
+   for the kernel and its arrays. */
 #include "emit.h"
 #include "definitions.h"
 #include "printer.h"
@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* emit/embedded/kernel.c, entry.c, state.c */
+extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* kernel.c, entry.c and state.c in
+                                                                        emit/embedded/ */
 
 /* ---- arrays ---- */
 
-/* Returns the next array, from number *from on, that is an argument of the entry point, and advances *from. Returns
-   NULL if there is no such array. */
+/* Returns the next argument of the entry point among the arrays from number *from on, and advances *from; or NULL. */
 static const struct kernel_array *next_argument(const struct kernel_arrays *all, enum entry entry, int *from)
 {
     for (; *from < all->count; ++*from)
@@ -49,14 +49,14 @@ const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *a
     return list;
 }
 
-/* Returns whether the parameter has a row for each token. struct call has a pointer to such rows and their strides, and
-   calls with a state replace the pointer by a pointer into the state. */
+/* Whether the parameter has a row for each token. Then struct call has its pointer and strides, and a state can
+   replace them. */
 static bool is_param_of_rows(const struct kernel_array *a)
 {
     return a->place == PLACE_PARAMS && a->rows;
 }
 
-/* Returns whether the kernel computes the array. Backward needs all such arrays, forward those without gradients. */
+/* Whether the kernel computes the array. Only backward needs gradients. */
 static bool is_computed(const struct kernel_array *a, bool backward)
 {
     const enum prefix_array array = prefix_array_find(a->name);
@@ -65,7 +65,7 @@ static bool is_computed(const struct kernel_array *a, bool backward)
     return a->place == PLACE_WORKSPACE && (backward || !gradient);
 }
 
-/* Returns whether kernels read the array within another one. struct call has its own pointer and strides for it. */
+/* Whether the array is within another one. struct call has its pointer and strides. */
 static bool is_read_within(const struct kernel_array *a)
 {
     return a->place == PLACE_WITHIN && a->access[ENTRY_FORWARD] == ACCESS_READ;
@@ -102,8 +102,7 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
     return members;
 }
 
-/* Sets the names of the templates for the arrays of an entry point. Names for forward begin with ARRAY, and names for
-   backward begin with GRADIENT. */
+/* Sets the templates' names for an entry point's arrays: ARRAY… for forward, GRADIENT… for backward. */
 static void set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
 {
     const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "", *unused = "",
@@ -114,10 +113,10 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
         if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || access == ACCESS_NONE) continue;
         const char *name = a->member, *comma = *values ? ", " : "", *constant = access == ACCESS_READ ? "const " : "",
                    *stored = emit_stored(a->dtype);
-        /* the argument is const, but the member of struct call is not, because forward writes the array */
+        /* const as an argument, but not in struct call, because forward writes the array */
         const bool writable = access == ACCESS_READ && a->access[ENTRY_FORWARD] > ACCESS_READ;
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, *any ? ", " : "", constant, name);
-        if (a->place == PLACE_WITHIN) { /* an argument only of functions with the same arguments for all kernels */
+        if (a->place == PLACE_WITHIN) { /* an argument only of functions that are equal for all kernels */
             unused = arena_printf(t->arena, "%s%s    (void)%s;", unused, *unused ? "\n" : "", name);
             if (access == ACCESS_READ) values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, a->within);
             continue;
@@ -146,8 +145,7 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
 
 /* ---- what is left for the gradients ---- */
 
-/* Returns the members of struct call for arrays with a number for each query: saved_0, … from forward, and row_0, …
-   from the part of backward with the row sums. */
+/* Returns the members of struct call with a number per query: saved_0, … of forward, and row_0, … of backward. */
 static const char *row_members(const struct emitted_file *e, struct arena *arena)
 {
     const char *members = "", *real = emit_real(e->p->spec->dtype);
@@ -159,7 +157,7 @@ static const char *row_members(const struct emitted_file *e, struct arena *arena
     return members;
 }
 
-/* Returns statements that set the pointers NAME_0, NAME_1, … to consecutive arrays. The arrays begin at `from`. */
+/* Returns statements that set NAME_0, NAME_1, … to consecutive arrays, beginning at `from`. */
 static const char *row_values(const struct emitted_file *e, struct arena *arena, const char *name, int count,
                               const char *from)
 {
@@ -170,7 +168,7 @@ static const char *row_values(const struct emitted_file *e, struct arena *arena,
     return values;
 }
 
-/* Returns the part of backward whose tiles add to shared sums in the order of the tiles, or NULL. */
+/* Returns the part of backward whose tiles add to shared sums in order, or NULL. */
 static const struct compilation *ordered_part(const struct emitted_file *e)
 {
     for (int k = 0; k < e->p->backwards; k++)
@@ -178,10 +176,10 @@ static const struct compilation *ordered_part(const struct emitted_file *e)
     return NULL;
 }
 
-/* Describes the arrays with the shared sums of ordered_part's result:
-   - row: the sum of the row lengths of these arrays, in elements
-   - members: C that declares a member of struct call for each array
-   - values: C statements that set these members */
+/* The arrays of shared sums of an ordered part:
+   - row: the sum of their row lengths, in elements
+   - members: C that declares them in struct call
+   - values: C that sets these members */
 struct sums {
     int64_t row;
     const char *members, *values;
@@ -206,7 +204,7 @@ static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
     return s;
 }
 
-/* Returns C that tests whether the caller wants an output that a part computes from the shared sums. */
+/* Returns C that tests whether the caller wants an output from the shared sums. */
 static const char *sums_wanted(const struct emitted_file *e, struct arena *arena)
 {
     const char *when = "";
@@ -219,7 +217,7 @@ static const char *sums_wanted(const struct emitted_file *e, struct arena *arena
     return when;
 }
 
-/* Returns the initialiser of a list of the numbers of keys from which on a different version can run: "0, 4096". */
+/* Returns the numbers of keys at which versions change, as an initialiser: "0, 4096". */
 static const char *lengths(const struct version *v, int versions, struct arena *arena)
 {
     const char *from = "0";
@@ -327,7 +325,7 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 
 /* ---- parameters ---- */
 
-/* Returns the shape of a parameter as an initialiser for struct attn_param: "ATTN_BATCH, 64". */
+/* Returns the shape of a parameter as an initialiser: "ATTN_BATCH, 64". */
 static const char *extents(struct arena *arena, const struct kernel_array *a)
 {
     const char *made = "";
@@ -389,7 +387,7 @@ static const char *row_is_apart(struct arena *arena, const struct kernel_array *
     return arena_printf(arena, "call.at.%s[%d] != 1", a->member, a->rank - 1);
 }
 
-/* Sets the statements that move a pointer to integers of each sequence, such as lengths, to sequence b. */
+/* Sets the statements that move pointers to integers of sequences to sequence b. */
 static void set_integers_of_sequences(struct template_names *t, const struct kernel_arrays *all)
 {
     const char *moves = "";
@@ -559,8 +557,7 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     template_set(t, "TERMS_VALUES", x.values);
 }
 
-/* Sets the statements that advance the pointers of parameters with a row for each query. Calls with a state advance
-   these pointers as they advance q. */
+/* Sets the statements that advance pointers of parameters with a row per query, like q. */
 static void set_rows_of_queries(struct template_names *t, const struct kernel_arrays *arrays)
 {
     const char *sequences = "", *rows = "";
@@ -578,7 +575,7 @@ static void set_rows_of_queries(struct template_names *t, const struct kernel_ar
     template_set(t, "MORE_ROWS_OF_QUERIES", rows);
 }
 
-/* Sets the names for the outputs that struct attn_problem points to. Calls with a state advance these pointers. */
+/* Sets the names for outputs of struct attn_problem. Calls with a state advance their pointers. */
 static void set_results(struct template_names *t, const struct emitted_file *e)
 {
     const struct kernel_arrays *const arrays = e->p->arrays;

@@ -1,5 +1,4 @@
-/* This file prints NAME.c. The file has a section of code for every target, the functions that choose a version at run
-   time, and the entry points. */
+/* Prints NAME.c: a section for every target, the functions that choose a version, and the entry points. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -11,9 +10,8 @@
 
 /* ---- NAME.c ---- */
 
-/* Prints #error directives for compilers of C++, C89 or C without GNU extensions. The rest of the file is in the #else
-   branch, so these compilers report only this error. The other branches of C have a declaration, because ISO C forbids
-   an empty file. */
+/* Prints #error for C++, C89 and C without GNU extensions. The rest is in the #else branch, so there is only one
+   error. Each branch has a declaration, because ISO C forbids an empty file. */
 static void refuse_other_languages(const char *name, struct text *out)
 {
     text_add(out,
@@ -26,7 +24,7 @@ static void refuse_other_languages(const char *name, struct text *out)
              name, name, name, name, name);
 }
 
-/* Prints the #include lines. A standalone file contains the text of NAME.h instead of including it. */
+/* Prints the #include lines. A standalone file contains NAME.h. */
 static void includes(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;
@@ -48,7 +46,7 @@ static void includes(const struct emitted_file *e, struct text *out)
                                                      : ""));
 }
 
-/* Returns whether the compilation has a table of constants called `name`. */
+/* Whether the compilation has a table of constants `name`. */
 static bool has_table(const struct compilation *c, const char *name)
 {
     for (int a = 0; a < c->loops->arrays; a++)
@@ -56,10 +54,10 @@ static bool has_table(const struct compilation *c, const char *name)
     return false;
 }
 
-/* Prints the tables of constants of all compilations, each table once. */
+/* Prints the tables of constants, each once. */
 static void tables(const struct compilation *const *all, int count, struct text *out)
 {
-    bool used = false; /* by code that every machine compiles; other tables may be unused */
+    bool used = false; /* used by code for every machine */
     for (int k = 0; k < count; k++) used |= emit_certain_target(all[k]->target);
     for (int k = 0; k < count; k++) {
         const struct loops *const l = all[k]->loops;
@@ -89,8 +87,7 @@ static bool keeps_compensation(const struct stmt *s)
     return false;
 }
 
-/* Prints the section for the compilations of a target that have the same register block: first the vector functions
-   that they share, then their functions. */
+/* Prints the section of one target and register block: vector functions, then its functions. */
 static void one_block(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
                       struct text *out)
 {
@@ -146,7 +143,7 @@ static void one_block(const struct emission *p, const struct compilation *const 
     text_free(&rows);
 }
 
-/* Prints the compilations of a target, in a section for each register block. */
+/* Prints a target, in a section for each register block. */
 static void one_target(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
                        struct text *out)
 {

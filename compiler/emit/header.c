@@ -1,4 +1,4 @@
-/* This file prints NAME.h, the interface of an emitted file. */
+/* Prints NAME.h, the interface of a kernel. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -61,7 +61,7 @@ static void gradients(const struct emission *p, struct text *out)
         name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD), name);
 }
 
-/* Returns the sentence of NAME.h about parameters with a row for each token; "": there are none. */
+/* Returns the sentence about parameters with a row for each token, or "". */
 static const char *rows_of_arrays(struct arena *arena, const struct kernel_arrays *arrays)
 {
     const char *names = "";
@@ -71,7 +71,7 @@ static const char *rows_of_arrays(struct arena *arena, const struct kernel_array
     return *names ? arena_printf(arena, "   Arrays that have only the n_q rows of the new tokens: %s.\n", names) : "";
 }
 
-/* Returns the sentence of NAME.h about calls of extend that only store tokens, with NULL for q and out. */
+/* Returns the sentence about extend with NULL for q and out. */
 static const char *without_rows(const struct emission *p)
 {
     if (p->extends) return "";
@@ -88,7 +88,7 @@ static void decoding(const struct emission *p, struct text *out)
     const struct compilation *c = p->compilation[0];
     const char *const name = c->spec->name;
     struct arena *const arena = c->graph->module->arena;
-    /* without prepared keys, a state stores a value only as a part of its key */
+    /* without prepared keys, values are parts of their keys in a state */
     const char *const rows = c->spec->values_are_keys && !p->attends ? "keys" : "keys and values";
     const char *holds = p->read_back < 0 ? arena_printf(arena, "the %s of up to problem->capacity tokens", rows)
                         : p->extends

@@ -1,4 +1,4 @@
-/* This file prints the comment at the top of NAME.c: the formulas, the algorithm, and a table of contents. */
+/* Prints the comment at the top of NAME.c: formulas, algorithm, contents. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* Returns the number of keys from which on the last target always runs the linear form. Returns 0 if the target always
-   runs it, or never. */
+/* Returns the number of keys from which the last target runs the linear form. Returns 0 for always or never. */
 static int64_t linear_from(const struct emitted_file *e)
 {
     int64_t from = 0;
@@ -24,7 +23,7 @@ static int64_t linear_from(const struct emitted_file *e)
     return from;
 }
 
-/* Prints the numbers of keys for which a compilation runs: ", from 1 to 4095 keys and from 8192 keys on". */
+/* Prints the numbers of keys of a compilation, such as ", from 1 to 4095 keys and from 8192 keys on". */
 static void lengths_of(const struct emitted_file *e, const struct compilation *c, struct text *out)
 {
     const char *before = ",";
@@ -42,14 +41,14 @@ static void lengths_of(const struct emitted_file *e, const struct compilation *c
 
 /* ---- formulas ---- */
 
-/* Returns the name of value v in formulas: the name of an input or parameter, otherwise x0, x1, … */
+/* Returns the name of value v in formulas: of an input or parameter, otherwise x0, x1, … */
 static const char *value_name(const struct graph *g, int v)
 {
     const struct value *value = &g->value[v];
     return value->name ? value->name : arena_printf(g->module->arena, "x%d", v);
 }
 
-/* The precedence of operations, as in C, from low to high. Calls, names and numbers have the highest precedence. */
+/* Precedences, as in C, from low to high. Names and numbers have the highest. */
 enum {
     BINDS_CHOICE = 1,
     BINDS_OR,
@@ -83,7 +82,7 @@ static int binding_of(const struct expr *e)
     }
 }
 
-/* Returns a if e is (a - a mod n) / n, which is floor(a / n). Returns NULL for any other expression. */
+/* Returns a if e is (a - a mod n) / n = floor(a / n), otherwise NULL. */
 static const struct expr *floored(const struct expr *e)
 {
     if (e->op != EXPR_DIV || e->arg[0]->op != EXPR_SUB) return NULL;
@@ -116,7 +115,7 @@ static void call(const struct graph *g, const struct value *v, const struct expr
     text_add(out, ")");
 }
 
-/* Prints an expression of value v, in parentheses if its precedence is lower than `binding`. */
+/* Prints an expression, in parentheses if its precedence is below `binding`. */
 static void formula(const struct graph *g, const struct value *v, const struct expr *e, int binding, struct text *out)
 {
     const struct module *m = g->module;
@@ -149,7 +148,7 @@ static void formula(const struct graph *g, const struct value *v, const struct e
         text_add(out, e->op == EXPR_NEG ? "-" : "!");
         formula(g, v, e->arg[0], own, out);
     } else if (expr_infix(e->op)) {
-        /* associative operations, for which a formula needs no parentheses on the right */
+        /* no parentheses on the right */
         const bool regroups = e->op == EXPR_ADD || e->op == EXPR_AND || e->op == EXPR_OR;
         formula(g, v, e->arg[0], own, out);
         text_add(out, " %s ", expr_infix(e->op));
@@ -159,7 +158,7 @@ static void formula(const struct graph *g, const struct value *v, const struct e
     if (own < binding) text_add(out, ")");
 }
 
-/* Prints the formula of a reduction or contraction: "sum over j of x4 * v". */
+/* Prints the formula of a sum, such as "sum over j of x4 * v". */
 static void sum_formula(const struct graph *g, const struct value *v, struct text *out)
 {
     int over = 0;
@@ -179,7 +178,7 @@ static void sum_formula(const struct graph *g, const struct value *v, struct tex
     formula(g, NULL, v->where, BINDS_CHOICE, out);
 }
 
-/* Prints the equations that a SOLVE solves: "u with u[t] = r * (v - sum over j < t of w * u[j])". */
+/* Prints the equations of a SOLVE, such as "u with u[t] = r * (v - sum over j < t of w * u[j])". */
 static void solve_formula(const struct graph *g, const struct value *v, struct text *out)
 {
     int along, rows;
@@ -230,7 +229,7 @@ static void formulas(const struct graph *g, struct text *out)
         text_add(out, "%s = %s\n", g->output[o].name, value_name(g, g->output[o].value));
 }
 
-/* Returns the list of the axes: "b (batch), i (query), d (64)". */
+/* Returns the axes, such as "b (batch), i (query), d (64)". */
 static const char *axes_of(const struct graph *g)
 {
     static const struct {
@@ -255,7 +254,7 @@ static const char *axes_of(const struct graph *g)
 
 /* ---- the comment ---- */
 
-/* Prints the table of contents: for each section of the file, its title and its main functions. */
+/* Prints the contents: the title and main functions of each section. */
 static void contents(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;
@@ -275,7 +274,7 @@ static void contents(const struct emitted_file *e, struct text *out)
     text_add(out, ", %s_kernel\n", name);
 }
 
-/* Prints how the formulas are computed, and the tiles of every compilation of forward. */
+/* Prints how the formulas are computed, and the tiles of forward. */
 static void algorithm(const struct emitted_file *e, struct text *out)
 {
     const struct compilation *const *c = e->c;

@@ -1,9 +1,9 @@
-/* This file prints C that finds the minimum and maximum of the ids in a range of positions. Regions compare ids, so
-   these bounds tell whether a tile is empty or full before the tile is computed. */
+/* Prints C for the minimum and maximum of the ids in a range of positions. They tell whether a tile is empty or
+   full. */
 #include "emit.h"
 #include "printer.h"
 
-/* Returns a bit mask of the axes whose current range the expression depends on. */
+/* Returns the axes whose current range the expression depends on, as bits. */
 static uint32_t range_axes(const struct expr *e)
 {
     uint32_t axes = e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
@@ -18,9 +18,8 @@ uint32_t emit_loop_axes(const struct stmt *s)
     return axes;
 }
 
-/* For each MIN_ID and MAX_ID in `e`, prints a C variable with the minimum and maximum of the ids in its range. Skips a
-   range that has such a variable, and a range that depends on an axis in the bit mask `moving`, whose current range a
-   loop printed later changes. */
+/* Declares the minimum and maximum for each MIN_ID and MAX_ID in `e`, once per range. Skips ranges that depend on an
+   axis in `moving`, which a later loop changes. */
 static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
@@ -36,7 +35,7 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
     x->id[x->ids++] = e;
 }
 
-/* Calls `declare` for every condition and bound in the list `s`, including nested statements. */
+/* Calls `declare` for every condition and bound in the list, with nested statements. */
 static void declare_all(struct emitter *x, const struct stmt *s, uint32_t moving)
 {
     for (; s; s = s->next) {

@@ -1,5 +1,4 @@
-/* This file prints names, sizes and integer expressions as C. These expressions are the same for all lanes; scalar.c
-   prints the expressions that differ between lanes. */
+/* Prints names, sizes and integer expressions that are equal in all lanes. scalar.c prints the others. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -21,7 +20,7 @@ bool emit_apart(const struct emitter *x, int axis)
     return x->stride[axis] > 1;
 }
 
-/* Returns whether the emitted C has the variables i0 and i1 for the current range of the axis. */
+/* Whether the C has i0 and i1 for the axis's current range. */
 static bool ranged(const struct emitter *x, int axis)
 {
     return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && axis_is_chunks(&x->m->axis[axis]));
@@ -73,8 +72,8 @@ bool emit_truncates(const struct spec *spec)
     return found;
 }
 
-/* Returns C for the number of a task's sequence in its batch, in place of INDEX, LO or HI; NULL: the axis numbers no
-   sequences, or its index is that number. A state's sequences are computed in groups, in which `b` begins at 0. */
+/* Returns C for the number of a task's sequence, in place of INDEX, LO or HI, or NULL. Sequences of a state are
+   computed in groups, in which `b` begins at 0. */
 static const char *sequence_number(const struct emitter *x, const struct expr *e, bool inner)
 {
     const int axis = (int)e->integer;
@@ -91,10 +90,9 @@ static bool is_sum(const struct expr *e)
     return e->op == EXPR_ADD || e->op == EXPR_SUB;
 }
 
-enum { MAX_CANCELLED = 1 << 30 }; /* sums with larger constants are not simplified, so that no sum overflows */
+enum { MAX_CANCELLED = 1 << 30 }; /* larger constants are not simplified, to avoid overflow */
 
-/* Returns whether argument k of e needs no parentheses: e is a function call, or both are sums and the parentheses
-   would not change the value. */
+/* Whether argument k of e needs no parentheses. */
 static bool stands_bare(const struct expr *e, int k)
 {
     bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
@@ -126,7 +124,7 @@ const char *emit_row_length(const struct emitter *x, const struct expr *e)
     return a->rank ? emit_size(x->m, a->axes[a->rank - 1]) : "1";
 }
 
-/* Returns a row of the array that e reads, counted from the row that the pointer to the array points to. */
+/* Returns a row of e's array, counted from the row of the array's pointer. */
 static const struct expr *own_row(const struct emitter *x, const struct expr *e, const struct expr *row)
 {
     const struct array *const a = emit_ids_array(x, e);
@@ -237,7 +235,7 @@ static const char *row_offset(struct emitter *x, const struct expr *e, const str
     return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
 
-/* Returns C for the address of the row, as own_row counts it. */
+/* Returns C for the row's address (own_row). */
 static const char *row_address(struct emitter *x, const struct expr *e, const struct expr *row)
 {
     const char *array = emit_name(x->m->arena, e->name), *offset = row_offset(x, e, row);
@@ -264,8 +262,7 @@ bool emit_reads_bytes(const struct emitter *x, const struct expr *e)
     return emit_ids_array(x, e)->dtype == DTYPE_U8;
 }
 
-/* Returns C for an element of an integer parameter. A subscript that is an index of the axis which it indexes is always
-   inside. For any other subscript the C calls id_at, which checks it. */
+/* Returns C for an element of an integer parameter. A plain index is always inside; otherwise the C calls id_at. */
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
@@ -289,25 +286,25 @@ static const char *id_text(struct emitter *x, const struct expr *e)
                         strided ? emit_last_size(x, a) : emit_row_length(x, e), stride);
 }
 
-/* A sum as a list of terms and a constant. Terms that cancel, such as i0 and -i0, are not in the list. */
+/* A sum as terms and a constant, without terms that cancel, such as i0 and -i0. */
 enum { MAX_SUM_TERMS = 16 };
 struct sum {
-    const char *term[MAX_SUM_TERMS]; /* the C of a term without operands, or NULL */
+    const char *term[MAX_SUM_TERMS]; /* C of a term without operands, or NULL */
     const struct expr *e[MAX_SUM_TERMS];
     bool minus[MAX_SUM_TERMS];
-    int terms, constants; /* constants: the number of constants whose sum is `constant` */
+    int terms, constants; /* constants: how many were added */
     int64_t constant;
-    bool cancels, full; /* cancels: the list is shorter than the sum; full: the sum is too long to simplify */
+    bool cancels, full; /* cancels: terms have cancelled. full: too long to simplify */
 };
 
-/* Returns whether term k equals e. Terms without operands are compared by their C, because the sizes of different axes
-   can be the same variable. Other terms are compared by pointer, because expressions are interned. */
+/* Whether term k equals e. Terms without operands are compared as C, because two sizes can be one variable. Others
+   are compared by pointer. */
 static bool is_term(const struct sum *sum, int k, const char *term, const struct expr *e)
 {
     return term && sum->term[k] ? strcmp(sum->term[k], term) == 0 : sum->e[k] == e;
 }
 
-/* Adds or subtracts (`minus`) a term. `term` is its C if e has no operands, otherwise NULL. */
+/* Adds or subtracts a term. `term`: its C, or NULL if e has operands. */
 static void add_term(struct sum *sum, const char *term, const struct expr *e, bool minus)
 {
     int k = 0;
@@ -335,7 +332,7 @@ static void add_constant(struct sum *sum, int64_t n, bool minus)
     if (!sum->full) sum->constant += minus ? -n : n;
 }
 
-/* Adds or subtracts (`minus`) all terms of the sum e. */
+/* Adds or subtracts all terms of the sum e. */
 static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, bool minus)
 {
     if (sum->full) return;
@@ -348,13 +345,13 @@ static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, 
         add_term(sum, expr_arity(e->op) == 0 ? emit_integer_text(x, e, true) : NULL, e, minus);
 }
 
-/* Returns `text`, the C of an operand of arithmetic. Elements of an array have 32 bits, so they are converted first. */
+/* Returns `text` as an operand. Array elements have 32 bits, so they are converted. */
 static const char *wide(struct emitter *x, const struct expr *e, const char *text)
 {
     return e->op == EXPR_ID ? arena_printf(x->m->arena, "(int64_t)%s", text) : text;
 }
 
-/* Returns the C of the sum `e` without the terms that cancel, or NULL if no terms cancel. */
+/* Returns the sum without terms that cancel, or NULL if none do. */
 static const char *cancelled(struct emitter *x, const struct expr *e, bool inner)
 {
     struct sum sum = {.terms = 0};
@@ -377,8 +374,7 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
     return text;
 }
 
-/* Returns C for the minimum or maximum e of two operands whose C is a and b. Returns only a if b is redundant: a and b
-   are equal, or a is already the same function of b, such as min(b, n). */
+/* Returns C for the minimum or maximum of a and b. Returns a if b is redundant. */
 static const char *extreme(struct emitter *x, const struct expr *e, const char *a, const char *b)
 {
     struct arena *const arena = x->m->arena;
@@ -392,9 +388,8 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
     return has ? a : arena_printf(arena, "%s(%s, %s)", function, a, b);
 }
 
-/* Returns e with LO and HI replaced by i and i + 1 if the current range is a single index i. So more terms cancel and
-   more comparisons are known. Ids and drawn blocks stay as they are, because they are found by pointer. Their operands
-   are settled when they are printed. */
+/* Returns e with i and i + 1 for LO and HI if the range is one index i. Then more terms cancel. Ids and drawn blocks
+   stay, because they are found by pointer. */
 static const struct expr *settled(struct emitter *x, const struct expr *e)
 {
     if (e->op == EXPR_LO || e->op == EXPR_HI) {
@@ -414,8 +409,7 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
     return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
-/* Returns C for an expression that `settled` returned. If a current range in it has no variables for its ends, the axis
-   is SIZE_ROWS, and the range is the whole axis. */
+/* Returns C for an expression of `settled`. A range without variables is a whole SIZE_ROWS axis. */
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
     struct arena *arena = x->m->arena;
@@ -491,7 +485,7 @@ const char *emit_integer(struct emitter *x, const struct expr *e)
     return emit_integer_text(x, e, false);
 }
 
-/* Returns whether `a` and `b` are the MIN_ID or MAX_ID of the same range of positions. */
+/* Whether a and b are extremes of the same range. */
 static bool same_range(const struct expr *a, const struct expr *b)
 {
     return a->name == b->name && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];

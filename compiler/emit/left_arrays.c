@@ -1,27 +1,24 @@
-/* This file prints the C for left arrays: arrays in the workspace that one part of backward leaves for later parts. It
-   also prints the C for the gradients with respect to learned parameters, and the calls of the parts. For both kinds of
-   array it prints their members of struct call and the statements that set these members. */
+/* Prints the C for left arrays, which one part of backward leaves in the workspace for later parts. Also prints
+   gradients of learned parameters and the calls of the parts: members of struct call, and statements that set them. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Returns the number of the first array from `from` on that is a gradient with respect to a parameter, or -1. */
+/* Returns the first gradient of a parameter from number `from` on, or -1. */
 static int next_gradient(const struct kernel_arrays *arrays, int from)
 {
     while (from < arrays->count && arrays->array[from].place != PLACE_GRADIENTS) from++;
     return from < arrays->count ? from : -1;
 }
 
-/* A left array of the quadratic or of the linear form. Sums with a row for each query are not left arrays: tiles of
-   keys add to them in order, and entry.c places them. */
+/* A left array of one form. Sums with a row per query are no left arrays: entry.c places them. */
 struct left_array {
     const char *name;
     const struct graph *g; /* the graph of a part that reads the array, as value v */
     int v;
 };
 
-/* Returns the graph of part number `part` of the linear or quadratic form, for the first target that has the part.
-   Returns NULL if no target has it. */
+/* Returns the graph of a part, for the first target that has it, or NULL. */
 static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
 {
     for (int k = 0; k < e->p->backwards; k++) {
@@ -40,7 +37,7 @@ static bool is_output(const struct graph *g, const char *name)
     return false;
 }
 
-/* Returns whether some part of the form outputs an array called `name`. */
+/* Whether a part outputs an array `name`. */
 static bool is_left(const struct emitted_file *e, bool linear, const char *name)
 {
     bool left = false;
@@ -48,7 +45,7 @@ static bool is_left(const struct emitted_file *e, bool linear, const char *name)
     return left;
 }
 
-/* Returns whether the value is an array of sums with a row for each query. */
+/* Whether the value has sums with a row per query. */
 static bool sums_of_queries(const struct graph *g, const struct value *v)
 {
     bool queries = false;
@@ -56,7 +53,7 @@ static bool sums_of_queries(const struct graph *g, const struct value *v)
     return v->sums && queries;
 }
 
-/* Returns whether some part of the form reads an array called `name`. */
+/* Whether a part reads an array `name`. */
 static bool is_given(const struct emitted_file *e, bool linear, const char *name)
 {
     bool given = false;
@@ -67,7 +64,7 @@ static bool is_given(const struct emitted_file *e, bool linear, const char *name
     return given;
 }
 
-/* Returns the number of left arrays of the form, and sets `*of` to a list of these arrays. */
+/* Sets *of to the left arrays of the form, and returns their number. */
 static int left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
 {
     struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
@@ -127,7 +124,7 @@ const char *emit_or_name(struct arena *arena, const char *condition, const char 
     return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
 }
 
-/* Marks value v of the graph, and all values from which v is computed. */
+/* Marks value v and all values that it needs. */
 static void mark_needed(const struct graph *g, int v, bool *needed)
 {
     if (needed[v]) return;
@@ -135,7 +132,7 @@ static void mark_needed(const struct graph *g, int v, bool *needed)
     for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
 }
 
-/* Returns whether value v of the graph is computed from value `of`. */
+/* Whether value v is computed from value `of`. */
 static bool needs(const struct graph *g, int v, int of, struct arena *arena)
 {
     bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
@@ -182,7 +179,7 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
     return condition;
 }
 
-/* Returns the name of the gradient that is the sum of the left array over query heads. */
+/* Returns the gradient that is the left array's sum over query heads. */
 static const char *whole_of(const struct left_array *left, struct arena *arena)
 {
     int o = 0;
@@ -230,7 +227,7 @@ static const char *heads_value(const struct left_array *left, enum dtype dtype, 
                         name, whole, name, whole, placed);
 }
 
-/* Returns statements that place a left array in the workspace, if the caller wants a gradient that needs the array. */
+/* Returns statements that place a left array, if a wanted gradient needs it. */
 static const char *left_value(const struct emitted_file *e, bool linear, const struct left_array *left,
                               struct arena *arena)
 {
@@ -257,7 +254,7 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
     return value->sums ? rows_value(left, placed, arena) : placed;
 }
 
-/* The left arrays of the two forms share memory, because a call runs only one form. */
+/* The left arrays of the two forms share memory, because a call runs one form. */
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
 {
     struct left_array *left;
@@ -270,8 +267,8 @@ const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
     return values;
 }
 
-/* Returns statements that run before the part that computes the totals. If the gradient of a single head is in the
-   caller's array already (heads_value), the totals part does not have to compute that array. */
+/* Returns statements before the part of totals. It skips a gradient that is already in the caller's array
+   (heads_value). */
 static const char *before_totals(const struct emitted_file *e, struct arena *arena)
 {
     struct left_array *left;

@@ -1,10 +1,10 @@
-/* This file prints lines of C, breaks long lines, and makes text safe for C comments. */
+/* Prints lines of C, breaks long ones, and makes text safe for comments. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Returns whether c begins a character that changes the direction of writing: U+202A to 202E or U+2066 to 2069.
-   Compilers warn about such characters. */
+/* Whether c begins a character that changes the direction of writing, which compilers warn of: U+202A to 202E or
+   U+2066 to 2069. */
 static bool turns_direction(const char *c)
 {
     if (strncmp(c, "\xe2\x80", 2) == 0) return (unsigned char)c[2] >= 0xaa && (unsigned char)c[2] <= 0xae;
@@ -38,11 +38,10 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
     }
 }
 
-/* Returns the position of the blank at which a line is broken so that `room` bytes remain, or 0 if it has no blank.
-   Blanks in literals are ignored. The first of these that exists is returned:
-   - the last blank after a comma or semicolon, if it is in the second half of these bytes
-   - the last blank in these bytes
-   - the first blank after these bytes */
+/* Returns the blank at which to break a line so that `room` bytes remain, or 0. Ignores literals. Prefers
+   - the last blank after a comma or semicolon in the second half,
+   - then the last blank that fits,
+   - then the first blank after that. */
 static size_t cut_of(const char *line, size_t length, size_t room)
 {
     const size_t indent = strspn(line, " ");
@@ -61,7 +60,7 @@ static size_t cut_of(const char *line, size_t length, size_t room)
     return after_comma > indent + (room - indent) / 2 ? after_comma : blank;
 }
 
-/* Returns whether the text ends inside a comment. `inside` says whether the text begins inside a comment. */
+/* Whether the text ends inside a comment. `inside`: whether it begins there. */
 static bool ends_in_comment(const char *text, size_t length, bool inside)
 {
     for (size_t k = 0; k + 1 < length; k++)

@@ -1,8 +1,7 @@
-/* This file prints MAP statements as C. A MAP becomes a nest of loops: usually the outer loop is over vectors of lanes,
-   and the inner loops are over the other axes, called rows.
-   - Expressions that do not depend on the inner axes are computed outside the inner loops.
-   - Expressions that do not depend on the lanes are scalars.
-   - Expressions over indices only are exact integers or doubles until they are combined with an array element.
+/* Prints a MAP as a nest of loops: usually over vectors of lanes, and inside over the other axes, called rows.
+   - Loop-invariant expressions are computed outside the inner loops.
+   - Expressions without the lanes are scalars.
+   - Expressions of indices are exact until an array element is added.
    - The argument of sin and cos is a double. */
 #include "emit.h"
 #include "printer.h"
@@ -12,7 +11,7 @@
 
 /* ---- the statement ---- */
 
-/* Adds the expression to `out`, as the comment above the nest shows it. */
+/* Adds the expression to `out`, for the comment above the nest. */
 static void describe_expr(const struct nest *n, const struct expr *e, bool inner, struct text *out)
 {
     const struct module *m = n->x->m;
@@ -36,7 +35,7 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     if (!expr_infix(e->op) || inner) text_add(out, ")");
 }
 
-/* Prints the comment above the nest: its assignments as formulas, at most 132 bytes long. */
+/* Prints the comment above the nest: its formulas, at most 132 bytes. */
 static void describe(const struct nest *n)
 {
     struct text comment = {0};
@@ -81,7 +80,7 @@ static struct ref compensation_of(const struct assign *a)
     return compensation;
 }
 
-/* Records that operand o now has the value `made`, and removes the terms that were computed from its old value. */
+/* Records that operand o has the value `made`, and removes terms with its old value. */
 static void renew(struct nest *n, int o, const char *made)
 {
     const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
@@ -90,8 +89,7 @@ static void renew(struct nest *n, int o, const char *made)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
 }
 
-/* Prints an assignment that is a sum or maximum over the lanes. The loops over rows are outside the loop over the
-   lanes. Lanes after the end of the range are replaced by 0 or -infinity. */
+/* Prints a sum or maximum over the lanes, inside the loops over rows. Lanes after the range are 0 or -infinity. */
 static void fold_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -166,8 +164,8 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     nest_free(n);
 }
 
-/* The accumulator of a sum or maximum can stay in a register if the loops over rows of the result are outside the loops
-   over summed axes. Returns the number of the outer loops. Returns -1 for any other order of loops, or for FOLD_SET. */
+/* An accumulator can stay in a register if the loops over the result's rows are outermost. Returns the number of
+   these loops, or -1. */
 static int kept_outside(const struct stmt *s, const struct assign *a)
 {
     if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;
@@ -177,14 +175,13 @@ static int kept_outside(const struct stmt *s, const struct assign *a)
     return kept;
 }
 
-/* Returns whether an array is in memory. A tile that only one statement writes and reads is not. */
+/* Whether an array is in memory. A tile that only one statement uses is not. */
 static bool in_memory(const struct emitter *x, int array)
 {
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
-/* Returns whether the row length of every tile that the nest accesses along its lanes is a multiple of `vectors`
-   vectors. */
+/* Whether all tiles along the lanes have rows of a multiple of `vectors` vectors. */
 static bool whole_in_rows(const struct nest *n, int vectors)
 {
     const struct loops *l = n->x->l;
@@ -199,9 +196,8 @@ static bool whole_in_rows(const struct nest *n, int vectors)
     return true;
 }
 
-/* Returns how many vectors of lanes are computed together for a row. They share scalars: indices, and elements of
-   arrays without the lane axis. Returns 1 if C for each vector is outside the loops over rows, or if the inlined C of a
-   function would be repeated. */
+/* Returns how many vectors are computed together for a row, sharing scalars. Returns 1 if vectors have C outside the
+   rows, or the C is long. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
@@ -222,18 +218,17 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     return vectors;
 }
 
-/* The state of the emitter while it prints a nest whose loop over the lanes is outside the loops over rows. */
+/* The state for a nest with the lanes outside the rows. */
 struct map {
     struct nest n;
     enum level innermost;
-    int outer;   /* loops over rows around the accumulators that stay in registers (kept_outside); or -1 */
-    int vectors; /* vectors of lanes that are computed together for a row (vectors_at_a_time) */
-    int chains;  /* independent accumulators of a maximum, for each of these vectors (chains_of) */
-    struct text before, after, registers; /* the C that begins and ends the accumulators, and their declarations */
+    int outer;                            /* loops over rows around register accumulators (kept_outside), or -1 */
+    int vectors;                          /* vectors computed together (vectors_at_a_time) */
+    int chains;                           /* independent accumulators of a maximum, per vector (chains_of) */
+    struct text before, after, registers; /* C that begins, ends and declares accumulators */
 };
 
-/* Returns the number of chains: independent accumulators of a maximum over rows. With a single accumulator, every row
-   would wait for the maximum of the row before it. */
+/* Returns the number of chains: independent accumulators of a maximum, so that rows need not wait for each other. */
 static int chains_of(const struct map *map)
 {
     enum { UNDER_WAY = 4 };
@@ -242,8 +237,7 @@ static int chains_of(const struct map *map)
     return alone && map->vectors < UNDER_WAY ? UNDER_WAY / map->vectors : 1;
 }
 
-/* Returns `e` without a positive constant factor, and sets *factor. Rounded multiplication by the factor is monotonic,
-   so max(factor * x) = factor * max(x), and the caller multiplies only the maximum. */
+/* Returns `e` without a positive constant factor, and sets *factor. max(factor * x) = factor * max(x). */
 static const struct expr *without_factor(const struct expr *e, double *factor)
 {
     const bool scaled = e->op == EXPR_MUL && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 0;
@@ -251,14 +245,13 @@ static const struct expr *without_factor(const struct expr *e, double *factor)
     return scaled ? e->arg[0] : e;
 }
 
-/* Returns the name of the variable that counts the chains. */
+/* Returns the variable that counts the chains. */
 static const char *chain_number(const struct map *map)
 {
     return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);
 }
 
-/* Makes the C of a maximum over rows in several chains. The rows are processed in groups of map->chains rows, and row c
-   of every group goes to chain c. */
+/* Makes the C of a maximum in several chains. Row c of every group of map->chains rows goes to chain c. */
 static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address)
 {
     struct nest *n = &map->n;
@@ -281,7 +274,7 @@ static void keep_chains(struct map *map, const struct assign *a, const char *nam
              x->suffix, address, max);
 }
 
-/* Makes the C of a sum or maximum over the inner axes whose accumulator stays in a register, one for each vector. */
+/* Makes the C of a sum or maximum whose accumulators stay in registers. */
 static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address,
                              const char *value)
 {
@@ -303,7 +296,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
     const struct axis *row = &x->m->axis[n->s->axes[n->s->rank - 2]];
     const int64_t terms = emit_tiled(x, n->s->axes[n->s->rank - 2]) ? 0 : row->extent, part = terms > 384 ? 192 : 32;
-    if (terms > 2 * part) { /* sums of `part` terms are added up separately, to reduce rounding errors */
+    if (terms > 2 * part) { /* sums of `part` terms are added separately, for less rounding */
         const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
         text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
         text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
@@ -323,7 +316,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
                  sum);
 }
 
-/* Returns whether a later assignment of the statement uses the result of assignment k. */
+/* Whether a later assignment uses the result of assignment k. */
 static bool used_later(const struct nest *n, int k)
 {
     const struct stmt *s = n->s;
@@ -335,7 +328,7 @@ static bool used_later(const struct nest *n, int k)
     return false;
 }
 
-/* Makes the C of assignment k if its result is not accumulated in a register: for every row, the C stores a vector. */
+/* Makes the C of assignment k, which stores a vector per row. */
 static void store_each(struct map *map, int k, const char *name, const char *address, const char *value)
 {
     struct nest *n = &map->n;
@@ -378,7 +371,7 @@ static void assign(struct map *map, int k)
         store_each(map, k, name, address, value);
 }
 
-/* Prints the C of a level, in a loop over the vectors if several are computed together. */
+/* Prints the C of a level, in a loop over vectors if needed. */
 static void append_vectors(const struct map *map, const struct text *code)
 {
     struct emitter *x = map->n.x;
@@ -392,7 +385,7 @@ static void append_vectors(const struct map *map, const struct text *code)
     if (vectors > 1) emit_line(x, "}");
 }
 
-/* Returns the head of the loop over the lanes as C. */
+/* Returns the head of the loop over the lanes. */
 static const char *loop_over_lanes(const struct map *map)
 {
     const struct nest *n = &map->n;
@@ -403,8 +396,7 @@ static const char *loop_over_lanes(const struct map *map)
                          emit_end(x, n->lane), lane, x->lanes * map->vectors);
 }
 
-/* Opens the loop over groups of rows, and the loop over the rows of a group, one for each chain. The last group repeats
-   its last row. */
+/* Opens the loops over groups of rows and over the chains. The last group repeats its last row. */
 static void open_chains(const struct map *map, const char *axis, const char *first, const char *end)
 {
     struct emitter *x = map->n.x;
@@ -416,14 +408,14 @@ static void open_chains(const struct map *map, const char *axis, const char *fir
     emit_line(x, "    const int64_t %s = min(%s_first + %s, %s - 1);", axis, axis, number, end);
 }
 
-/* Prints the whole nest: the loop over the lanes, the loops over the rows, and the C of each level. */
+/* Prints the nest. */
 static void print_nest(struct map *map)
 {
     struct nest *n = &map->n;
     struct emitter *x = n->x;
     const struct stmt *s = n->s;
     const int outer = map->outer;
-    /* rows are the outer loop, in the order of memory, if no value is computed once for all rows of a vector */
+    /* if nothing is computed once per vector, rows are the outer loop, in memory order */
     const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
                                                 x->m->axis[n->lane].source == SIZE_CONSTANT;
     append(x, &n->level[LEVEL_UNIFORM]);

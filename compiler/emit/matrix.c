@@ -1,5 +1,5 @@
-/* This file prints products on matrix units, and copies to the operands of these products. An operand can store each
-   number as a sum of 2 or 3 numbers of bf16, called its terms (struct array in ir.h). */
+/* Prints products on matrix units, and copies to their operands. An operand can store a number as a sum of 2 or 3
+   bf16 numbers, called terms (struct array in ir.h). */
 #include "printer.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *number(const struct emitter *x, int64_t n)
     return arena_printf(x->m->arena, "%lld", (long long)n);
 }
 
-/* Returns C for the number of tile registers that a product reads along `axis`, the axis that it sums over. */
+/* Returns C for the number of tile registers along `axis`, the summed axis. */
 static const char *steps_of(struct emitter *x, int axis)
 {
     const struct axis *a = &x->m->axis[axis];
@@ -25,14 +25,14 @@ static const char *steps_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
 }
 
-/* Returns the elements of a row of pairs: 2 for each lane. */
+/* Returns the elements of a row of pairs: 2 per lane. */
 static int64_t row_of_pairs(const struct array *a)
 {
     return 2 * a->extent[a->rank - 1];
 }
 
-/* Prints a product in a tile that may contain pairs outside the region, as emit_over_region (product.c) does. Weights
-   outside the region are 0, but 0 * infinity and 0 * NaN are NaN. */
+/* Prints a product in a tile with pairs outside the region, like emit_over_region (product.c). There 0 * infinity
+   would be NaN. */
 static void over_region(struct emitter *x, const struct stmt *s, struct product_argument *argument, int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -70,13 +70,13 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
 }
 
-/* Returns C for the distance between two terms of a number in an operand, in elements. */
+/* Returns C for the distance between two terms, in elements. */
 static const char *term_of(const struct emitter *x, const struct array *a)
 {
     return number(x, array_elements(a) / array_terms(a));
 }
 
-/* Prints a product of the linear form, whose operands can have several terms. */
+/* Prints a product of the linear form, with several terms. */
 static void emit_terms(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -141,8 +141,8 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         emit_product_call(x, "unit_dot", argument, arguments);
 }
 
-/* Weights outside the region are 0, but 0 * infinity and 0 * NaN are NaN. So in a tile that may contain pairs outside
-   the region, the emitted C handles infinity and NaN separately. */
+/* Weights outside the region are 0, and 0 * infinity is NaN. So infinity and NaN are handled separately in such
+   tiles. */
 void emit_matrix_across(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -193,7 +193,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
-    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* axes of the source: its rows, and its columns */
+    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* axes of the source */
     const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
                terms = numbers && (tile->terms || !along);
     if (tile->paired) {

@@ -1,6 +1,5 @@
-/* This file finds, for each statement, the outputs that depend on its results. Some outputs are optional: gradients,
-   and numbers that forward saves or returns for each row. If only optional outputs depend on a statement, it runs only
-   if the caller wants one of these outputs. */
+/* Finds the outputs that depend on each statement. Gradients and saved numbers are optional. If only optional
+   outputs depend on a statement, it runs only if the caller wants one of them. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -14,22 +13,21 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
            (program_outputs_gradients(program) || (!program_is_backward(program) && array_of_rows(x->l, a)));
 }
 
-/* The outputs that depend on the results of statement `s`: outputs[k] is 1 if array k is such an output. */
+/* outputs[k]: whether array k is an output that depends on statement `s`. */
 struct served {
     const struct stmt *s;
     unsigned char *outputs;
     struct served *next;
 };
 
-/* The state of a backward data-flow analysis, from the last statement to the first. by[a * arrays + k] is 1 if output k
-   depends on the contents of array a at the current statement. */
+/* A backward data-flow analysis. by[a * arrays + k]: whether output k depends on array a at the current statement. */
 struct walk {
     struct emitter *x;
     size_t arrays;
     unsigned char *by;
 };
 
-/* Sets to[k] if from[k] is set. Returns whether any element of `to` changes. */
+/* Sets to[k] if from[k] is set. Returns whether `to` changes. */
 static bool join(unsigned char *to, const unsigned char *from, size_t count)
 {
     bool more = false;
@@ -40,7 +38,7 @@ static bool join(unsigned char *to, const unsigned char *from, size_t count)
     return more;
 }
 
-/* Returns whether the assignment overwrites a whole tile, so that no output depends on the old contents. */
+/* Whether the assignment overwrites a whole tile. */
 static bool replaces(const struct emitter *x, const struct assign *a)
 {
     const struct ref own = loops_ref(x->l, a->to.of);
@@ -48,7 +46,7 @@ static bool replaces(const struct emitter *x, const struct assign *a)
            !array_has_slots(x->l, &x->l->array[own.of]) && ref_equal(&own, &a->to);
 }
 
-/* Returns the outputs that depend on the statement, or NULL if they are not known. */
+/* Returns the outputs that depend on the statement, or NULL if unknown. */
 static struct served *served_by(struct emitter *x, const struct stmt *s)
 {
     struct served *known = x->served;
@@ -56,13 +54,13 @@ static struct served *served_by(struct emitter *x, const struct stmt *s)
     return known;
 }
 
-/* Analyses the statements of the list `s`, the last statement first. */
+/* Analyses the list from its end. */
 static void walk(struct walk *w, const struct stmt *s)
 {
     struct emitter *x = w->x;
     if (!s) return;
     walk(w, s->next);
-    if (s->body) { /* the body can run several times or not at all, so the analysis repeats until nothing changes */
+    if (s->body) { /* the body can run any number of times, so repeat until nothing changes */
         unsigned char *const after = arena_alloc(x->m->arena, w->arrays * w->arrays);
         do {
             memcpy(after, w->by, w->arrays * w->arrays);

@@ -1,12 +1,11 @@
-/* This file prints the struct of a kernel's parameters, the struct of the gradients with respect to learned parameters,
-   and the functions that make random parameters from a seed. */
+/* Prints the structs of parameters and their gradients, and the functions that make random parameters. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
 
 #include <string.h>
 
-/* Returns whether the array is a parameter that is made from a seed. The caller sets all other parameters. */
+/* Whether the parameter is made from a seed. */
 static bool is_random(const struct kernel_array *a)
 {
     return a->place == PLACE_PARAMS && a->origin != ORIGIN_LEARNED;
@@ -47,7 +46,7 @@ bool emit_has_random(const struct kernel_arrays *arrays)
     return false;
 }
 
-/* Prints the members of a struct for the arrays of one place. Returns whether there are such arrays. */
+/* Prints the members of a struct. Returns whether there are any. */
 static bool members(const struct emission *p, enum array_place place, const char *constant, struct text *out)
 {
     struct arena *const arena = p->compilation[0]->graph->module->arena;
@@ -118,7 +117,7 @@ void emit_gradients_struct(const struct emission *p, struct text *out)
     text_free(&list);
 }
 
-/* Returns the bytes of an array of constant shape, rounded up to a multiple of 64. */
+/* Returns the bytes of an array of constant shape, rounded up to 64. */
 static int64_t bytes_of(const struct kernel_array *a)
 {
     int64_t bytes = dtype_bytes(a->dtype);

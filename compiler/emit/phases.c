@@ -1,27 +1,27 @@
-/* This file prints the functions of a compilation, with C from emit/embedded/task.c. There are two cases:
-   - Without carried states there is one function. It computes a task, for example a tile of queries of a head.
-   - With carried states a task is a head. Each parallel loop inside the head becomes a phase, a function that computes
-     one iteration of the loop. A further function, the head function, runs the phases on every thread.
-   The head function divides the chunks of keys as follows (struct part in emit/embedded/kernel.c):
-   - A slot is the memory for the state of one chunk: first the sum over the chunk, then the carried state.
-   - A fold replaces the sums in consecutive slots by their prefix sums, the carried states.
-   - A segment is a range of chunks that one thread processes. The carried state goes from segment to segment.
-   - A window is the range of chunks that have slots at the same time. */
+/* Prints the functions of a compilation, with C from emit/embedded/task.c.
+   - Without carried states, one function computes a task, such as a tile of queries.
+   - With carried states, a task is a head. Each parallel loop of the head becomes a phase, a function for one
+     iteration. The head function runs the phases on every thread.
+   The head function divides the chunks of keys (struct part in emit/embedded/kernel.c):
+   - slot: memory for one chunk: first its sum, then the carried state
+   - fold: replaces the sums in consecutive slots by their prefix sums
+   - segment: chunks that one thread processes
+   - window: chunks that have slots at the same time */
 #include "task.h"
 
 #include <string.h>
 
-/* A phase: its C name, and C for its number of iterations (unless its iterations are the current chunks). */
+/* A phase: its name, and C for its number of iterations (NULL: the current chunks). */
 struct phase {
     const char *function, *iterations;
     bool of_chunks;
 };
 
-/* Prints the function of a phase: the loop `loop` of a head. `says` is the comment above it. */
+/* Prints the function of a phase for the loop `loop` of a head, with the comment `says`. */
 static struct phase phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const char *name,
                           const char *says, struct text *out)
 {
-    struct stmt only = *loop; /* the statements after the loop belong to other phases */
+    struct stmt only = *loop; /* later statements belong to other phases */
     only.next = NULL;
     struct chain iterations = chain_of(&only);
     struct text *body = task_text(x);
@@ -62,15 +62,14 @@ static struct template_names names_of(const struct emitter *x, const struct phas
     return t;
 }
 
-/* Returns `word` for the first of several phases, and word_2, word_3, … for the next ones. `before` counts the phases
-   before this one. */
+/* Returns `word`, then word_2, word_3, …, for successive phases. */
 static const char *numbered(const struct emitter *x, const char *word, int before)
 {
     return before ? arena_printf(x->m->arena, "%s_%d", word, before + 1) : word;
 }
 
-/* Prints the run of a phase whose iterations are divided among all threads on the head. The threads synchronise after
-   the phase if the iterations of the next phase are divided differently. */
+/* Prints the run of a phase that all threads share. They synchronise afterwards if the next phase is divided
+   otherwise. */
 static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -80,9 +79,8 @@ static void share_phase(const struct emitter *x, const struct phase *p, bool syn
     task_piece(&t, "SHARED", lead);
 }
 
-/* Prints the run of a phase on the segment of one thread. A phase over chunks processes the chunks of the segment. A
-   fold processes the elements of the states group by group. It first waits until the previous segment has folded the
-   same group. */
+/* Prints the run of a phase on a thread's segment. A fold goes through groups of elements, and waits until the
+   previous segment has folded the group. */
 static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -91,7 +89,7 @@ static void segment_phase(struct emitter *x, const struct phase *p, int first_gr
     task_piece(&t, p->of_chunks ? "OWN_CHUNKS" : "FOLD", lead);
 }
 
-/* Returns whether the states are sums over queries, which keys read. Otherwise they are sums over keys. */
+/* Whether the states are sums over queries. */
 static bool sums_queries(const struct emitter *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -99,8 +97,7 @@ static bool sums_queries(const struct emitter *x, const struct stmt *s)
     return false;
 }
 
-/* Prints the path of a call that completes no chunk. Nothing is summed then, so the queries read the caller's state in
-   place. */
+/* Prints the path of a call that completes no chunk: queries read the caller's state in place. */
 static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
     struct arena *const arena = x->m->arena;
@@ -115,7 +112,7 @@ static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
     task_piece(&t, "KEPT_STATE", lead);
 }
 
-/* Prints the phase with which queries read the caller's state in calls of few tokens. Its tiles are short. */
+/* Prints the phase of queries in calls of few tokens, with short tiles. */
 static void phase_of_few(struct emitter *x, const struct chain *heads, const struct stmt *window, const char *lanes,
                          struct text *out)
 {
@@ -124,7 +121,7 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
     phase(x, heads, queries, lanes, "Like the same function for more queries, but with a short tile.", out);
 }
 
-/* Returns the template names that all loops over chunks use. */
+/* Returns the template names of all loops over chunks. */
 static struct template_names names_of_chunks(const struct emitter *x, const struct stmt *window, struct text *body,
                                              int deeper)
 {
@@ -136,16 +133,16 @@ static struct template_names names_of_chunks(const struct emitter *x, const stru
     return t;
 }
 
-/* Prints the loop over segments, for several threads on a head. Thread t takes the segments t, t + threads, … The
-   thread that sums a chunk also folds it and runs its queries, so the slot stays in the cache of that thread. */
+/* Prints the loop over segments. Thread t takes the segments t, t + threads, … and does everything for a chunk, so
+   its slot stays in the cache. */
 static void print_segments(const struct emitter *x, const struct stmt *window, struct text *body, struct text *lead)
 {
     const struct template_names t = names_of_chunks(x, window, body, 0);
     task_piece(&t, "SEGMENTS", lead);
 }
 
-/* Prints the loop over windows, for states that drop the keys between the first and the last ones. The chunks of
-   dropped keys are skipped. In each window all threads sum the chunks, then fold them, then process their queries. */
+/* Prints the loop over windows, for states that drop keys in the middle. In each window all threads sum the chunks,
+   fold them, and process queries. */
 static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
                           struct text *lead)
 {
@@ -158,8 +155,8 @@ static void print_windows(const struct emitter *x, const struct stmt *window, co
     task_piece(&t, "WINDOWS", lead);
 }
 
-/* Prints the loop over chunks for a thread that has a head to itself. The queries of a chunk read the carried state,
-   and then the keys of the chunk are added to that state. So no slot is needed for the sum of the chunk. */
+/* Prints the loop over chunks for a thread that has a head alone. Queries read the carried state, then the chunk's
+   keys are added to it. */
 static void print_one_thread(struct emitter *x, const struct chain *heads, const struct stmt *window,
                              const char *summed, const struct phase *queries, struct text *segments, struct text *lead,
                              struct text *out)
@@ -183,7 +180,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     text_free(folds);
 }
 
-/* Prints the loop over chunks: its phases to `out`, and their calls to the head function `lead`. */
+/* Prints the loop over chunks: its phases to `out`, their calls to `lead`. */
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
                       struct text *out)
 {
@@ -235,8 +232,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     text_free(segments);
 }
 
-/* Prints a phase before or after the loop over chunks. Such a phase initialises the states, reads the final states
-   without a loop over chunks, or stores sums over the rows of the head. */
+/* Prints a phase outside the loop over chunks: it initialises states, reads final ones, or stores sums over rows. */
 static void other_phase(struct emitter *x, const struct chain *heads, const struct stmt *s, const char *name,
                         const char *says, bool only_first, struct text *lead, struct text *out)
 {

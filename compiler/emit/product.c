@@ -1,12 +1,11 @@
-/* This file prints DOT statements as calls of emitted functions. A product computes sum over t of a[r][t] * b[t][x],
-   where x runs over the lanes. A product over a region sums only over the pairs of a query and a key in the region. */
+/* Prints DOT statements as calls of functions. A product is the sum over t of a[r][t] * b[t][x], with lanes x. A
+   product over a region sums only pairs in the region. */
 #include "emit.h"
 #include "printer.h"
 
 #include <string.h>
 
-/* Returns the number of vectors in a row of a register block: the largest divisor of the vectors in a row of `to` that
-   is at most x->vectors. */
+/* Returns the vectors in a row of a register block: the largest divisor of those in a row of `to`, up to x->vectors. */
 static int block_vectors(const struct emitter *x, const struct ref *to)
 {
     const int64_t vectors = emit_most_lanes(x, to) / x->lanes;
@@ -15,8 +14,7 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
     return v;
 }
 
-/* Returns C for the number of lanes of a product, rounded up to whole vectors. If the lanes are positions of a
-   sequence, the number is for the current tile. */
+/* Returns C for the number of lanes, rounded up to whole vectors. For positions, it is that of the current tile. */
 static const char *lanes_of(struct emitter *x, const struct ref *to)
 {
     const struct array *a = &x->l->array[to->of];
@@ -29,8 +27,7 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
 
 enum { MAX_ARGUMENTS = 20 };
 
-/* Returns C for the stride between neighbouring pairs of the operand along `axis`, in elements. The product sums over
-   the axis `over`, along which elements are paired. */
+/* Returns C for the stride of pairs along `axis`, in elements. The product sums over `over`. */
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
 {
     const struct array *a = &x->l->array[r->of];
@@ -46,8 +43,7 @@ static const char *pairs_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
-/* Prints a call of dot_T, dot_paired_T or another product of embedded/product.c. Arguments that this product lacks are
-   left out. */
+/* Prints a call of a product of embedded/product.c. Arguments that it lacks are left out. */
 static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
 {
     struct product_argument given_to[MAX_ARGUMENTS];
@@ -61,10 +57,8 @@ static void emit_call(struct emitter *x, const char *product, const struct produ
     emit_product_call(x, product, given_to, count);
 }
 
-/* Prints a product in a tile that may contain pairs outside the region. The rows are elements of the values, and the
-   lanes are weights. Weights outside the region are 0, but 0 * infinity and 0 * NaN are NaN. So the emitted C searches
-   the values for infinity and NaN. If it finds any, it sums the finite values only, and then adds the others to the
-   queries that see their key. */
+/* Prints a product in a tile with pairs outside the region. Rows are values, lanes are weights. Weights outside are
+   0, but 0 * infinity is NaN. So infinity and NaN are summed separately, for the queries that see them. */
 static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                              int arguments)
 {
@@ -77,7 +71,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
                *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
-    if (paired) /* the two elements of a pair are adjacent in memory */
+    if (paired) /* the elements of a pair are adjacent */
         searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
     else if (strcmp(across, "1") == 0)
         searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
@@ -113,8 +107,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
-/* Prints a product like emit_over_region, but with rows of weights, and with the elements of the values in the lanes.
-   If `fetched` is true, the product prefetches the values. */
+/* Like emit_over_region, with rows of weights and values in the lanes. `fetched`: prefetches the values. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                                int arguments, bool fetched)
 {
@@ -172,8 +165,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
 }
 
-/* Returns C for the position that a task reaches in the shared sums with the current tile: the rows of all earlier
-   members of the head, and the rows of this member up to the end of the tile. */
+/* Returns C for the position that a task reaches in the shared sums: the rows up to the end of the current tile. */
 static const char *position_of(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->assign[0].to.of];
@@ -185,7 +177,7 @@ static const char *position_of(struct emitter *x, const struct stmt *s)
     return end;
 }
 
-/* Returns whether no later statement in the list adds to shared sums. */
+/* Whether no later statement of the list adds to shared sums. */
 static bool is_last_across(const struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *after = s->next; after; after = after->next)
@@ -193,7 +185,7 @@ static bool is_last_across(const struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Prints a product c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t. */
+/* Prints c[r][x] = sum over t of a[r][t] * b[x][t], both contiguous along t. */
 static void emit_along(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -214,7 +206,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
     emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
 }
 
-/* Returns whether the rows of a product are tokens of a caller's array, such as the rows of k. */
+/* Whether the rows of a product are tokens of a caller's array, such as k. */
 static bool rows_of_caller(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->operand[0].of];
@@ -223,8 +215,7 @@ static bool rows_of_caller(struct emitter *x, const struct stmt *s)
            strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
 }
 
-/* Returns the next product in the list that sums over the same tokens, in a different array of the caller. Its rows are
-   prefetched together with the rows of `s`. Returns NULL if there is no such product. */
+/* Returns the next product over the same tokens of another caller's array, or NULL. Its rows are prefetched, too. */
 static const struct stmt *next_over_rows(const struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *t = s->next; t; t = t->next) {
@@ -237,7 +228,7 @@ static const struct stmt *next_over_rows(const struct emitter *x, const struct s
     return NULL;
 }
 
-/* Prints a product whose rows are tokens of a caller's array, which the emitted function prefetches. */
+/* Prints a product whose rows are tokens, which are prefetched. */
 static void emit_ahead(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
 {
     const char *size = "int64_t ";
@@ -294,7 +285,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
              ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
              : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
-        /* the number of terms that are summed separately: 32 in inner products, 192 in sums over keys */
+        /* terms that are summed separately: 32 in inner products, 192 in sums over keys */
         {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"},
         {"a", input, emit_corner(x, s, row)},
         {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},

@@ -1,10 +1,10 @@
-/* This file prints the emitted functions for products. All products of a target that have the same constant arguments
-   share one function, so the C compiler compiles each shape of product only once. */
+/* Prints the functions for products. Products with equal constant arguments share one, so each shape is compiled
+   once. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Returns whether the argument is a number or NULL, not a C expression with variables. */
+/* Whether the argument is a number or NULL. */
 static bool is_constant(const char *value)
 {
     const char *number = *value == '-' ? value + 1 : value;
@@ -12,8 +12,7 @@ static bool is_constant(const char *value)
            (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
 }
 
-/* Returns the name of the function for these arguments, and adds the function to the list if it is new. Its body passes
-   each constant argument after the name of the parameter in a comment. */
+/* Returns the function's name for these arguments. Adds the function if it is new. */
 static const char *function_of(struct emitter *x, const char *name, const struct product_argument *argument,
                                int arguments)
 {

@@ -1,9 +1,9 @@
-/* This file prints loops over tiles as C. A loop visits one of:
-   - all indices from a first to a last
-   - a union of ranges: a sorted list of disjoint ranges, from attn_union in the runtime
-   - the indices x with floor_mod(x - phase, period) < run. The `run` numbers of x modulo period are called residues.
-   The file also prints tests of a tile against a union, and the lists of random draws for the queries of a tile. These
-   lists, and the unions that depend on them, are stored in the thread's workspace, after the tiles. */
+/* Prints loops over tiles. A loop visits
+   - all indices from a first to a last,
+   - a union of ranges: a sorted list of disjoint ranges, from attn_union,
+   - or the indices x with floor_mod(x - phase, period) < run. Such remainders are called residues.
+   Also prints tests of a tile against a union, and lists of random draws. Both are in the thread's workspace, after
+   the tiles. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -13,7 +13,7 @@
 
 /* ---- random draws ---- */
 
-/* Reserves `bytes` bytes of the workspace and returns their address as C. */
+/* Reserves bytes of the workspace and returns their address as C. */
 static const char *take(struct emitter *x, int64_t bytes)
 {
     if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c);
@@ -59,8 +59,8 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 
 /* ---- unions ---- */
 
-/* Declares a list called `name`, and a variable with an s after that name. The list is the union of the statement's
-   ranges, clipped to from … to. The variable is the number of ranges in the list. */
+/* Declares the list `name`, the union of the statement's ranges clipped to from … to, and a variable with its
+   length, named with an s. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     int64_t bytes = draw_union_bytes(x->c, s);
@@ -97,7 +97,7 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
 
-/* Returns whether the ranges of an IF depend on the current range of the axis that they are ranges of. */
+/* Whether the ranges of an IF depend on their own axis's current range. */
 static bool uses_own(const struct emitter *x, const struct stmt *s)
 {
     bool uses = false;
@@ -108,7 +108,7 @@ static bool uses_own(const struct emitter *x, const struct stmt *s)
     return uses;
 }
 
-/* Prints the head of a loop and counts the loop in *opened. */
+/* Prints the head of a loop and counts it in *opened. */
 static void open_loop(struct emitter *x, int *opened, const char *head)
 {
     emit_line(x, "%s", head);
@@ -116,7 +116,7 @@ static void open_loop(struct emitter *x, int *opened, const char *head)
     ++*opened;
 }
 
-/* Declares the union of several ranges and opens the loop over the ranges of the union. */
+/* Declares a union and opens the loop over its ranges. */
 static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -139,7 +139,7 @@ static const char *difference(struct emitter *x, const char *a, const char *b)
     return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
 }
 
-/* Opens a loop over the residues of a run, and in it a loop over tiles. A tile has indices that are a period apart. */
+/* Opens a loop over residues, and in it a loop over tiles of indices a period apart. */
 static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
@@ -161,7 +161,7 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
               far - period + 1, a, a, a, a, period - 1, period);
 }
 
-/* Opens a loop over the periods, and in it a loop over the tiles of the run of a period. */
+/* Opens a loop over periods, and in it a loop over the tiles of a run. */
 static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
@@ -180,8 +180,7 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
-/* Returns whether the C of a product uses the end of the current range of the axis. It does not if the product always
-   computes a whole vector or tile register of lanes. */
+/* Whether a product needs the end of the axis's current range. Whole vectors do not. */
 static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, int axis)
 {
     if (s->where || s->axis == axis || s->axes[0] == axis) return true;
@@ -189,7 +188,7 @@ static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, 
            emit_most_lanes(x, &s->assign[0].to) != x->lanes;
 }
 
-/* Returns whether the C in the loop uses the end of the current range of the loop's axis. */
+/* Whether the C in the loop needs the end of the loop's range. */
 static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
 {
     bool asks = loop->when && expr_uses(loop->when, expr_leaf(x->m, EXPR_HI, loop->axis));
@@ -198,8 +197,8 @@ static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
     return asks;
 }
 
-/* Opens the loop over the tiles of a block. The variables i0 and i1 of a tile shadow the variables of the block. For
-   each held array (a tile stored for every range of the block), declares a pointer to the current tile. */
+/* Opens the loop over the tiles of a block. i0 and i1 of a tile shadow those of the block. Declares a pointer for
+   each held array. */
 static int block_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -222,7 +221,7 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
-/* Whether the statement, or a statement in its body, reads rows of keys of the array. */
+/* Whether the statement or its body reads rows of keys of the array. */
 static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
 {
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
@@ -232,9 +231,8 @@ static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
     return reads;
 }
 
-/* Declares pointers to the rows of keys in a state that stores only the first and the last keys. The emitted C indexes
-   rows by position, so the pointer depends on whether the current range has first keys or last keys. Once keys are
-   dropped, no range has both. */
+/* Declares pointers to rows of keys in a state that drops keys. Rows are indexed by position, so the pointer depends
+   on whether the range has first or last keys. No range has both. */
 static void choose_rows(struct emitter *x, const struct stmt *s, const char *from)
 {
     if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
@@ -246,8 +244,7 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
     }
 }
 
-/* Returns C for the first index of a loop. A loop that adds the keys of chunks to the caller's state starts after the
-   keys that the state contains. */
+/* Returns C for the first index of a loop. Keys that the state already sums are skipped. */
 static const char *first_of(struct emitter *x, const struct stmt *s)
 {
     bool adds = !x->phases && x->l->kept > 0 && x->m->axis[s->axis].source == SIZE_N_K && expr_is_real(s->from, 0);
@@ -299,7 +296,7 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)
         open_loop(x, &opened, "{");
     choose_rows(x, s, from);
-    if (s->period) { /* a scope for the variables, because another loop over the same axis may follow */
+    if (s->period) { /* a scope, because another loop over the axis may follow */
         open_loop(x, &opened, "{");
         emit_line(x, "const int64_t %s_end = %s;", a, end);
         if (s->apart)

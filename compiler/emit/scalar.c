@@ -1,5 +1,5 @@
-/* This file prints scalar expressions as C. A subexpression becomes a variable if it is used several times or computed
-   in an outer loop. */
+/* Prints scalar expressions as C. A subexpression becomes a variable if it is used several times or in an outer
+   loop. */
 #include "emit.h"
 #include "printer.h"
 #include "scalar.h"
@@ -25,7 +25,7 @@ bool scalar_depends(const struct nest *n, const struct expr *e, int axis)
     return expr_uses_axis(e, n->s->operand, axis);
 }
 
-/* Returns whether the expression depends on an axis of the nest other than the lanes. */
+/* Whether the expression depends on a row axis. */
 static bool on_rows(const struct nest *n, const struct expr *e)
 {
     for (int k = 0; k < n->s->rank; k++)
@@ -59,7 +59,7 @@ static const char *type_name(const struct nest *n, const struct term *t)
     return "";
 }
 
-/* Returns whether `c` needs no parentheses as an operand: it is a name, number, call or element. */
+/* Whether `c` needs no parentheses: a name, number, call or element. */
 static bool is_name(const char *c)
 {
     if (*c == '-') return false;
@@ -80,7 +80,7 @@ const char *scalar_wrapped(struct nest *n, const char *c)
     return is_name(c) ? c : scalar_format(n, "(%s)", c);
 }
 
-/* Declares the variable `name` for the term, and returns a term that refers to the variable. */
+/* Declares the variable `name` for the term, and returns the variable. */
 static struct term name_term(struct nest *n, struct term t, enum level level, const char *name)
 {
     scalar_line(n, level, scalar_format(n, "const %s %s = %s;", type_name(n, &t), name, t.c));
@@ -88,7 +88,7 @@ static struct term name_term(struct nest *n, struct term t, enum level level, co
     return t;
 }
 
-/* Returns NAME_1, NAME_2, …: a name that is not the name of an array. */
+/* Returns NAME_1, NAME_2, …: no array has the name. */
 static const char *unused_name(struct nest *n, const char *name)
 {
     const struct loops *l = n->x->l;
@@ -180,13 +180,13 @@ static struct term load(struct nest *n, int operand)
     return (struct term){emit_element(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
-/* Returns C for the minimum or maximum of two scalars. A NaN in `a` or `b` is kept, unlike in fmin and fmax. */
+/* Returns C for the minimum or maximum of two scalars. A NaN is kept, unlike in fmin and fmax. */
 static const char *extreme(struct nest *n, enum expr_op op, const char *a, const char *b)
 {
     return scalar_format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
 }
 
-/* Whether e is computed from indices and constants only. Tables are constants. */
+/* Whether e has only indices, constants and tables. */
 static bool from_indices(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND) return n->x->l->array[n->s->operand[e->integer].of].kind == ARRAY_TABLE;
@@ -195,8 +195,7 @@ static bool from_indices(const struct nest *n, const struct expr *e)
     return true;
 }
 
-/* Returns the term of a real expression over indices only. It is a double for every storage type, because the result is
-   compared, rounded down or an angle, and has to be exact. */
+/* Returns the term of a real expression of indices. It is a double, because it must be exact. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -213,7 +212,7 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
     if (expr_infix(e->op))
         return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
     if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", a), KIND_DOUBLE, true, false};
-    /* all other operations become a loop over the lanes, because C has no vector operator for them */
+    /* other operations become a loop over the lanes */
     int number = x->temporaries++;
     const char *value;
     enum level own = scalar_level_of(n, e);
@@ -266,7 +265,7 @@ static bool compares_reals(const struct expr *e)
     return compares(e) && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
 }
 
-/* Returns the term of an integer or truth value that all lanes share. It may contain comparisons of reals. */
+/* Returns the term of an integer or truth value that all lanes share. */
 static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
 {
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
@@ -306,7 +305,7 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
     return (struct term){c, kind, false, false};
 }
 
-/* Returns the indices of all lanes along the lane axis. */
+/* Returns the indices along the lane axis. */
 static struct term index_of_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -318,8 +317,8 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
-/* Whether e is true if a byte of a parameter is not 0, and this byte is at an equal distance from lane to lane. Sets
- *rows and *positions to this distance: the number of rows of the parameter, and of elements in a row. */
+/* Whether e tests bytes of a parameter at equal distances from lane to lane. Sets *rows and *positions to the
+   distance, in rows and in elements. */
 static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *rows, int64_t *positions)
 {
     struct module *const m = n->x->m;
@@ -451,15 +450,14 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     return ints_of(name);
 }
 
-/* Returns whether e compares random numbers of 32 bits with a constant of 32 bits. */
+/* Whether e compares a random number with a 32-bit constant. */
 static bool compares_words(const struct expr *e)
 {
     return e->op == EXPR_LT && e->arg[0]->op == EXPR_RANDOM && e->arg[1]->op == EXPR_INT && e->arg[1]->integer >= 0 &&
            e->arg[1]->integer <= UINT32_MAX;
 }
 
-/* Returns the term of a comparison, with one result per lane. Real expressions over indices only are compared as
-   doubles, and all other real expressions in the kernel's type. */
+/* Returns the term of a comparison per lane. Reals of indices are compared as doubles. */
 static struct term comparison(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a, b;
@@ -488,8 +486,7 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
         true, narrow};
 }
 
-/* Returns an operand of a bitwise `and` or `or`: a truth value for each lane, 0 or -1. If `narrow` is true, the truth
-   values are as wide as the kernel's type, otherwise 64 bits. */
+/* Returns an operand of `and` or `or`: 0 or -1 per lane. `narrow`: as wide as the kernel's type, otherwise 64 bits. */
 static const char *side(struct nest *n, struct term t, bool narrow)
 {
     if (!t.vector) t.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, t.c));
@@ -508,12 +505,12 @@ static struct term and_or(struct nest *n, const struct expr *e, enum level level
         true, narrow};
 }
 
-/* Returns a mask of the lanes for which EXPR_DRAWN holds. The emitted C calls a function of embedded/vector.c. */
+/* Returns the mask of EXPR_DRAWN, from a function of embedded/vector.c. */
 static struct term drawn(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
-    struct term *const lanes = a.vector ? &a : &b; /* the argument that differs by lane is passed by its address */
+    struct term *const lanes = a.vector ? &a : &b; /* the argument that differs by lane */
     if (lanes->vector && (!is_name(lanes->c) || strchr(lanes->c, '(')))
         *lanes = name_term(n, *lanes, level, scalar_format(n, "block%d", x->temporaries++));
     return (struct term){
@@ -522,7 +519,7 @@ static struct term drawn(struct nest *n, const struct expr *e, enum level level)
         KIND_BOOL, true, true};
 }
 
-/* Returns the term of a select between integers, without a branch: (mask & p) | (~mask & q). */
+/* Returns a select between integers without a branch: (mask & p) | (~mask & q). */
 static struct term select_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
@@ -535,7 +532,7 @@ static struct term select_integer(struct nest *n, const struct expr *e, enum lev
     return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
 }
 
-/* Returns the term of an arithmetic operation on integers with one element per lane. The emitted C has no branch. */
+/* Returns arithmetic on integers per lane, without a branch. */
 static struct term arithmetic(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = as_int(n, scalar_term(n, e->arg[0], level));
@@ -556,8 +553,7 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
                                  scalar_wrapped(n, scalar_as_vector(n, b))));
 }
 
-/* Returns the term of a real without its fraction. The C function takes the addresses of doubles and integers, because
-   a target may have no vectors of that width. */
+/* Returns a truncated real. The function takes addresses, because a target may lack such vectors. */
 static struct term truncated(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = expr_has(e, EXPR_OPERAND) ? as_double(n, scalar_term(n, e->arg[0], level))
@@ -572,7 +568,7 @@ static struct term truncated(struct nest *n, const struct expr *e, enum level le
 
 /* ---- random numbers: calls of the functions in embedded/random.c ---- */
 
-/* Declares a variable with the value of e for each lane, and returns its name. */
+/* Declares a variable with e for each lane, and returns its name. */
 static const char *lanes_of(struct nest *n, const struct expr *e, enum level level, const char *name)
 {
     const struct term t = as_int(n, scalar_term(n, e, level));
@@ -580,11 +576,11 @@ static const char *lanes_of(struct nest *n, const struct expr *e, enum level lev
     return name;
 }
 
-/* Returns the term of EXPR_RANDOM for x, y and z. One block of Philox has the numbers of four neighbouring y, so the C
-   keeps the blocks that it computed last, in the variable `last`:
-   - If x differs by lane, and y by row, the words of a block are for four rows.
-   - If y is the lane, a block has the numbers of four lanes, and blocks for all lanes those of four rows.
-   - Otherwise each lane computes its own block. */
+/* Returns the term of EXPR_RANDOM for x, y and z. A block of Philox has the numbers of four neighbouring y, so the C
+   keeps the last blocks in `last`:
+   - x differs by lane, y by row: the words of a block are for four rows
+   - y is the lane: a block has four lanes, and blocks for all lanes have four rows
+   - otherwise each lane computes its own block */
 static struct term random_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *const x = n->x;
@@ -638,7 +634,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
 
 /* ---- reals ---- */
 
-/* Returns the term of the argument of sin or cos, computed in doubles. */
+/* Returns the argument of sin or cos, in doubles. */
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
@@ -665,8 +661,7 @@ static bool is_fraction(const struct nest *n, const struct array *table)
     return true;
 }
 
-/* Counts the integer factors of a product. Returns a large number if it has a factor that is neither an integer nor a
-   constant of at most 1. */
+/* Counts the integer factors of a product. Returns a large number if another factor may exceed 1. */
 static int integer_factors(const struct nest *n, const struct expr *e)
 {
     enum { MANY = 100 };
@@ -679,17 +674,16 @@ static int integer_factors(const struct nest *n, const struct expr *e)
     return a->kind == ARRAY_TABLE && is_fraction(n, a) ? 0 : MANY;
 }
 
-/* Whether an angle is small enough for sin_T and cos_T: it is a position times factors of at most 1, or a number of an
-   array in f32, where angles above 10^6 have no exact sine. Any other angle may be of any size. */
+/* Whether an angle is small enough for sin_T and cos_T: a position times factors of at most 1, or an f32 array's
+   number. */
 static bool angle_is_small(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND && n->x->m->dtype != DTYPE_F64) return true;
     return integer_factors(n, e) <= 1;
 }
 
-/* Returns an integer expression as a real of the kernel's type. If the expression is linear in the rows of a tile, only
-   its value at the start of the tile is converted, outside the loop over rows. The multiple of the row index is added
-   as a real. Both parts are exact, and few machines convert vectors of 64-bit integers quickly. */
+/* Returns an integer as a real of the kernel's type. If it is linear in the rows, its value at the tile's start is
+   converted outside the loop, and the rest is added as a real. Few machines convert vectors of 64-bit integers fast. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -700,7 +694,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                              KIND_REAL, true, false};
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
-    /* the remainder depends on rows if, for example, it compares elements */
+    /* the remainder may compare elements, so it may depend on rows */
     bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder);
     for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
     const char *rows = "";
@@ -709,7 +703,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         int axis = n->s->axes[k];
         int64_t weight = f.weight[axis];
         if (axis == n->lane) continue;
-        if (weight == 0) { /* the axis does not occur in e, or cancels as in j - (i + j) */
+        if (weight == 0) { /* the axis does not occur, or cancels as in j - (i + j) */
             base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_int(x->m, 0));
             continue;
         }
@@ -726,8 +720,8 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     return (struct term){scalar_format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
 }
 
-/* Returns whether e is, except for its sign, a slope times a distance. A slope is a real that is the same for the whole
-   nest. A distance is an integer that depends on the lane. */
+/* Whether e is a slope times a distance, up to its sign. A slope is a real constant of the nest. A distance is an
+   integer of the lane. */
 static bool is_slope(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_NEG) return is_slope(n, e->arg[0]);
@@ -737,9 +731,8 @@ static bool is_slope(const struct nest *n, const struct expr *e)
            scalar_level_of(n, slope) == LEVEL_UNIFORM;
 }
 
-/* Returns the term of a + b or a - b in float, where a or b is a slope times a distance. The slope is computed as a
-   double and split into high + rest. `high` has few enough bits for high * distance to be exact, and that product is
-   added first. */
+/* Returns a + b or a - b in float, with a slope times a distance. The slope is split into high + rest, with high *
+   distance exact and added first. */
 static struct term slope_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -786,7 +779,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
-    /* a scalar over indices only stays a double, which is exact */
+    /* a scalar of indices stays an exact double */
     bool exact = !vector && from_indices(n, e);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -847,7 +840,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
 
 struct term scalar_term(struct nest *n, const struct expr *e, enum level user)
 {
-    bool known = e->id < n->exprs; /* false for an expression that real_of_integer has made */
+    bool known = e->id < n->exprs; /* false for an expression of real_of_integer */
     if (known && n->seen[e->id]) return n->term[e->id];
     enum level level = scalar_level_of(n, e);
     bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI;

@@ -1,4 +1,4 @@
-/* This file prints SOLVE statements as calls of an emitted function (embedded/product.c). */
+/* Prints SOLVE statements as calls of a function (embedded/product.c). */
 #include "emit.h"
 #include "printer.h"
 

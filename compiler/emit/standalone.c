@@ -1,12 +1,11 @@
-/* This file prints the parts of the runtime that a standalone kernel (option --standalone) contains: the types of
-   attnrt.h, and the runtime functions that the kernel calls. */
+/* Prints the parts of the runtime for --standalone: types, and functions that the kernel calls. */
 #include "definitions.h"
 #include "printer.h"
 #include "../support/support.h"
 
 #include <string.h>
 
-/* The text of the runtime files with functions that kernels call. The build embeds these files in attnc. */
+/* The runtime files with functions that kernels call. */
 extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[], attnrt_merge[];
 
 void standalone_types(struct text *out)

@@ -1,4 +1,4 @@
-/* This file prints the statements of the loop IR as C. */
+/* Prints the statements of the loop IR. */
 #include "printer.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void close_block(struct emitter *x)
     emit_line(x, "}");
 }
 
-/* Returns whether an earlier loop of the list is over the same axis, so that its variables have the same names. */
+/* Whether an earlier loop of the list has the same axis, so its variables have the same names. */
 static bool follows_its_like(const struct stmt *first, const struct stmt *s)
 {
     for (; first != s; first = first->next)
@@ -22,16 +22,16 @@ static bool follows_its_like(const struct stmt *first, const struct stmt *s)
     return false;
 }
 
-/* Returns whether the statement initialises the caller's state, which it may do only before the first key. Functions of
-   phases test this themselves. */
+/* Whether the statement initialises the caller's state, which must happen before the first key. Phases test this
+   themselves. */
 static bool begins_kept(const struct emitter *x, const struct stmt *s)
 {
     return !x->phases && s->op == LOOPS_MAP && s->operands == 0 && x->l->array[s->assign[0].to.of].kept &&
            s->assign[0].fold == FOLD_SET;
 }
 
-/* Prints a MAP, DOT or COPY. If it runs only under a condition (emit_condition), the following statements with the same
-   condition are printed in the same block. Returns the last statement printed. */
+/* Prints a MAP, DOT or COPY, with following statements of the same condition (emit_condition). Returns the last one
+   printed. */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
     const char *condition = begins_kept(x, s) ? "call->p.n_k - call->p.n_q == call->start" : emit_condition(x, s);

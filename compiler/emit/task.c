@@ -1,4 +1,4 @@
-/* This file prints an emitted function: its head, the declarations that its body uses, and its body. */
+/* Prints a function: its head, the declarations that its body uses, and its body. */
 #include "task.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 
 extern const char kernel_task[]; /* emit/embedded/task.c */
 
-/* Returns whether the C text contains the word as a whole identifier that is not a member of a struct. */
+/* Whether the C has the word as an identifier that is no member. */
 static bool has_word(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -64,7 +64,7 @@ const char *task_indented(struct arena *arena, const struct text *lines, int dee
 
 /* ---- declarations at the beginning of a function ---- */
 
-/* Returns whether a task has a single index of an axis whose size comes from `source`. */
+/* Whether a task has one index of an axis of this size. */
 static bool task_fixes(const struct emitter *x, enum size_source source)
 {
     for (int k = 0; k < x->m->axes; k++)
@@ -72,7 +72,7 @@ static bool task_fixes(const struct emitter *x, enum size_source source)
     return false;
 }
 
-/* Returns C for the struct attn_strides of an array with a row for each token. */
+/* Returns C for the struct attn_strides of an array with a row per token. */
 static const char *strides_of(const struct emitter *x, const struct array *a)
 {
     const char *name = emit_name(x->m->arena, a->name);
@@ -81,8 +81,7 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
     return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
 }
 
-/* Returns C for the address of an array with one or more numbers for each token, at the batch index and head of the
-   task. */
+/* Returns C for the address of an array with numbers per token, at the task's batch index and head. */
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
     struct arena *arena = x->m->arena;
@@ -135,7 +134,7 @@ static const char *address_of(struct emitter *x, const struct array *a)
         const struct axis *axis = &x->m->axis[a->axes[k]];
         bool fixed = x->task_axis[a->axes[k]] && !whole;
         const char *size = emit_size(x->m, a->axes[k]), *index = axis->name;
-        /* extend moves the pointers of all arrays but most of those in `params` to its first sequence */
+        /* extend moves most pointers to its first sequence, except those in `params` */
         if (fixed && axis->source == SIZE_BATCH && a->kind == ARRAY_PARAM && !emit_starts_at_first(x, a))
             index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
         if (fixed)
@@ -152,8 +151,8 @@ const char *task_kept(const struct emitter *x, const char *state)
     return arena_printf(x->m->arena, "call->%s + task * %lld", state, (long long)x->l->kept);
 }
 
-/* Declares the pointers that the body uses. The pointer of a tile is an address in the workspace. The pointer of any
-   other array is its address at the task's indices b, g and m. */
+/* Declares the pointers that the body uses: of a tile, in the workspace; of others, at the task's indices b, g and
+   m. */
 static void array_pointers(struct emitter *x, const char *body, struct text *out)
 {
     for (int a = 0; a < x->l->arrays; a++) {
@@ -188,7 +187,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool of_caller = array_of_elements(x->l, array) || emit_of_rows(x, array),
                    left = array->kind == ARRAY_INPUT &&
                           (array->sums ? !emit_sums_of_queries(x, array)
-                                       : !of_caller); /* from an earlier part; NULL if the call does not need it */
+                                       : !of_caller); /* from an earlier part; NULL if not needed */
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
@@ -215,8 +214,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
     }
 }
 
-/* Declares the current range of a loop over tiles of `step` indices, computed from the iteration number `number`.
-   Returns C for the number of iterations of the loop. */
+/* Declares the current range of a loop over tiles, from the iteration number `number`. Returns C for the number of
+   iterations. */
 static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop, const char *number, struct text *out)
 {
     const char *const axis = x->m->axis[loop->axis].name, *const size = emit_size(x->m, loop->axis);
@@ -241,9 +240,8 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     return counted ? "tiles" : size;
 }
 
-/* Declares the indices of the chain's loops, computed from the variable `iteration`, which numbers all iterations of
-   the chain. Indices that the C text `users` does not name are left out. The last tile of queries comes first unless
-   the order matters, because with a causal mask it has the most keys. */
+/* Declares the indices of the chain's loops that `users` names, from `iteration`. The last tile of queries comes
+   first if order does not matter, because a causal mask gives it the most keys. */
 static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
                    struct text *out)
 {
@@ -261,7 +259,7 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
     }
 }
 
-/* Declares the sizes of axes that the C text `users` names. */
+/* Declares the sizes that the C text `users` names. */
 static void sizes(struct emitter *x, const char *users, struct text *out)
 {
     static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K, SIZE_ROWS};
@@ -289,7 +287,7 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
     if (chunks) text_add(out, "%s", chunks);
 }
 
-/* Returns the macro with the function attribute of the target, or "". */
+/* Returns the macro with the target's function attribute, or "". */
 static const char *target_of(const struct emitter *x)
 {
     return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";

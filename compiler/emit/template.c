@@ -1,5 +1,4 @@
-/* This file fills in templates: C files of emit/embedded/ in which names are replaced by text for a kernel, and in
-   which some #if directives are evaluated. */
+/* Fills in templates, C files of emit/embedded/: replaces names, and evaluates some #if directives. */
 #include "definitions.h"
 
 #include <ctype.h>
@@ -8,12 +7,12 @@
 
 enum { MAX_DEPTH = 16 };
 
-/* The state while a template is filled in. The lists are indexed by the depth of nested #if directives. */
+/* The state while a template is filled in, with lists by depth of #if. */
 struct filling {
     const struct template_names *names;
     struct text *out;
-    /* taken: lines of the current branch are copied; done: an earlier branch, or this branch, has been taken;
-       own: the condition has only names of the template, so the directive is evaluated and not copied */
+    /* taken: lines are copied. done: a branch was taken. own: all names are the template's, so the directive is not
+       copied. */
     bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH];
     int depth;
 };
@@ -23,7 +22,7 @@ static bool word_character(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Returns the first name of the template that matches the word, or NULL. */
+/* Returns the first name that matches the word, or NULL. */
 static const struct template_value *find(const struct template_names *t, const char *word, size_t length)
 {
     for (int k = 0; k < t->values; k++) {
@@ -37,8 +36,8 @@ static const struct template_value *find(const struct template_names *t, const c
     return NULL;
 }
 
-/* Evaluates the condition `NAME`, `!NAME` or `NAME > number`, or several of these joined by &&, and sets *holds.
-   Returns false if a word in the condition is not a name of the template. */
+/* Evaluates `NAME`, `!NAME`, `NAME > number`, or several with &&. Sets *holds. Returns false if a word is no name of
+   the template. */
 static bool condition(const struct filling *x, const char *c, bool *holds)
 {
     for (*holds = true;; c += 2) {
@@ -57,7 +56,7 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
     }
 }
 
-/* Evaluates a directive of the template. Returns false if the line is a C directive, which is copied to the result. */
+/* Evaluates a directive of the template. Returns false for one of C, which is copied. */
 static bool directive(struct filling *x, const char *line)
 {
     bool holds = false;
@@ -86,8 +85,8 @@ static bool directive(struct filling *x, const char *line)
     return false;
 }
 
-/* Prints `text` in place of a name. If `text` is empty or begins with a comma, the blanks before the name are removed.
-   If `text` is empty and the name is the first word of the line (`first`), the blanks after the name are removed. */
+/* Prints `text` for a name. Blanks around an empty `text` are removed: before it, and after it if it is the line's
+   `first` word. */
 static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
 {
     while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ')
@@ -97,7 +96,7 @@ static void put(struct filling *x, const char *text, size_t length, const char *
     text_append(x->out, text, length);
 }
 
-/* Prints a line with all names replaced, except in string literals. */
+/* Prints a line with names replaced, except in literals. */
 static void fill_line(struct filling *x, const char *line, const char *end)
 {
     const char *begin = line + strspn(line, " ");

@@ -1,6 +1,5 @@
-/* This file prints the vector functions and products that the code for one target uses. They come from the templates
-   vector.c, random.c, product.c and matrix.c in emit/embedded/, whose names are replaced for the target and the kernel.
- */
+/* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c and
+   matrix.c. */
 #include "definitions.h"
 #include "printer.h"
 #include "../target/target.h"
@@ -10,12 +9,13 @@
 /* vector.c, random.c, product.c and matrix.c in emit/embedded/ */
 extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[];
 
-/* The orders of elements that `elements` returns. For 4 lanes and half = 1, SWAPPED is 1, 0, 3, 2, UPPER is 0, 4, 2, 6
-   and LOWER is 1, 5, 3, 7. INTERLEAVED alternates the 16-bit elements of two vectors. ZIP_LOW alternates the lower
-   halves of two vectors, 0, 4, 1, 5, and ZIP_HIGH the upper halves, 2, 6, 3, 7. */
+/* Orders of elements. For 4 lanes and half = 1:
+   - SWAPPED: 1, 0, 3, 2. UPPER: 0, 4, 2, 6. LOWER: 1, 5, 3, 7
+   - INTERLEAVED: 16-bit elements of two vectors, in turn
+   - ZIP_LOW: lower halves, 0, 4, 1, 5. ZIP_HIGH: upper halves, 2, 6, 3, 7 */
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED, ZIP_LOW, ZIP_HIGH };
 
-/* Returns the list of indices for a shuffle of two vectors. Indices from `lanes` on select from the second vector. */
+/* Returns the indices of a shuffle of two vectors. The second vector has the indices from `lanes` on. */
 static const char *elements(struct arena *arena, int lanes, enum order order, int half)
 {
     struct text list = {0};
@@ -37,7 +37,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
-/* Sets the names of constants that depend on the type of the kernel. */
+/* Sets constants of the kernel's type. */
 static void set_constants(struct template_names *x, bool f64, bool instructions)
 {
     static const struct {
@@ -58,14 +58,13 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
-/* Returns whether the target has enough registers for a whole query row and one accumulator for each lane of a vector
-   of keys. */
+/* Whether the target has registers for a query row and an accumulator per lane. */
 static bool is_roomy(const struct target *target)
 {
     return target->registers > 16 && target->vector_bytes == 64;
 }
 
-/* Sets the names that depend on the target and the kernel. */
+/* Sets the names of the target and the kernel. */
 static void set_all(struct template_names *x, const struct emitter *e)
 {
     const struct target *target = e->c->target;
@@ -88,13 +87,13 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "MATRIX_UNITS", target_has(target, TARGET_MATRIX_UNITS));
     template_set_number(x, "AVX", target->takes_roots);
     set_constants(x, f64, dq);
-    template_set_number(x, "AHEAD", 64); /* rows to prefetch ahead: enough to hide memory latency */
+    template_set_number(x, "AHEAD", 64); /* enough to hide memory latency */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */
-    template_set_number(x, "SOME", 16);               /* rows prefetched at once: a core can have that many misses */
+    template_set_number(x, "SOME", 16);               /* a core can have this number of cache misses */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     template_set(x, "ZIP_LOW", elements(x->arena, e->lanes, ZIP_LOW, 0));
@@ -115,7 +114,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
 }
 
-/* Sets the names for products of reals or, if `paired` is true, of pairs of bf16. */
+/* Sets the names for products of reals, or of pairs of bf16. */
 static void set_product(struct template_names *x, const struct emitter *e, bool paired)
 {
     const bool f64 = e->m->dtype == DTYPE_F64;
@@ -154,8 +153,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
 }
 
-/* Sets the name to the cases of a switch over the rows after the whole register blocks: case r calls `function` for r
-   rows. */
+/* Sets the name to the cases of a switch over the remaining rows. Case r calls `function` for r rows. */
 static void set_cases(struct template_names *x, const char *name, int rows, const char *function, const char *arguments)
 {
     struct text cases = {0};
@@ -175,7 +173,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
     for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) {
         struct template_names x = {.arena = arena};
-        set_product(&x, e, paired); /* first, because names such as dot_T must match before the name _T */
+        set_product(&x, e, paired); /* first, because dot_T must match before _T */
         set_all(&x, e);
         set_cases(&x, "CASES", e->rows, "parts_T",
                   "vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, "

@@ -1,54 +1,54 @@
-/* Template of the C that chooses a version of a kernel, and of the kernel's entry points. attnc fills it in as it fills
-   in kernel.c; tests/unit/test_entry.c compiles both.
-   - version: the code of the kernel for one target and one algorithm.
-   - task: the work that a thread takes at a time.
-   - part of backward: loops that compute some of the gradients. struct part (kernel.c) is something else. */
+/* Template of the C that chooses a version of a kernel, and of its entry points. tests/unit/test_entry.c compiles it
+   with kernel.c.
+   - version: the code of the kernel for one target and one algorithm
+   - task: the work that a thread takes at a time
+   - part of backward: loops that compute some of the gradients (struct part in kernel.c is something else) */
 
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
 #if PHASES
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
 #endif
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
 #if TASKS_OF_KEYS
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head; or OF_QUERIES */
+                                                                query head */
 #endif
 #if BACKWARD
-    int saves;   /* forward stores for each query the values that backward needs */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
+    int saves;   /* forward stores values for backward */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
 #if IDLE
     int idle; /* the part has nothing to compute */
 #endif
 #if TOTALS
-    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+    int units;      /* the number of slices of the rows, or 0 */
 #if UNITS_OF_BATCH
-    int unit_batch; /* whether the rows of a slice are of one batch entry */
+    int unit_batch; /* the rows of a slice are of one batch entry */
 #endif
-    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
+    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
 #endif
 #endif
 #if IN_ORDER
-    int in_order; /* the tiles of a head add to shared sums, one tile after the other */
+    int in_order; /* tiles of a head add to shared sums in order */
 #endif
 #if BY_HEADS
-    int by_heads; /* the query heads that share keys take the place of queries */
+    int by_heads; /* query heads that share keys are in the place of queries */
 #endif
 #if FAR_QUERIES
-    int64_t apart; /* the distance between neighbouring queries of a task, in positions */
+    int64_t apart; /* positions between neighbouring queries of a task */
 #endif
 #if PHASES
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 #if IDS
     int any_order; /* the ids of the keys may be in any order */
 #endif
 #endif
 #if CARRIED
-    int64_t chunk; /* this number of keys at a time is added to the sums of a state */
+    int64_t chunk; /* keys that are added to a state at a time */
     size_t kept; /* bytes of the sums of one head */
 #if FOLDS
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
@@ -58,14 +58,13 @@ struct version {
 };
 
 #if BY_SCHEDULE
-/* The version depends on the number of keys; the limits are from `schedule:` in the spec. */
+/* The version depends on the number of keys, as `schedule:` says. */
 #elif BY_FORM
-/* The version depends on the number of keys: with many keys, the linear form takes less work. */
+/* With many keys, the linear form takes less work. */
 #endif
 #if FEW
-/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
-   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+/* Whether a few queries take less time one by one, with keys in the lanes, than as a tile. The constants 10 and 40
+   are fixed times per row and tile, measured with AVX2 and SSE2. From MANY_KEYS keys on, memory limits the speed. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
@@ -73,12 +72,12 @@ INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 }
 
 #if BY_HEADS
-/* MANY_HEADS selects heads in the lanes: at least MIN_HEADS query heads share keys. With several queries there must be
-   one key/value head, because heads_as_queries can give a key/value head and a query only one stride. */
+/* MANY_HEADS selects heads in the lanes, if at least MIN_HEADS query heads share keys. With several queries there
+   must be one key/value head (heads_as_queries has one stride). */
 enum { MANY_HEADS = -1 };
 #endif
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
-   is small, the version has keys in the lanes. */
+/* Returns the version for n_k keys and n_q queries. `rows`: the queries of all heads that share keys; few rows have
+   keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #else
 static struct version version(int64_t n_k)
@@ -90,8 +89,8 @@ CHOICE
 #if FEW
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
-   there are more than MAX_FEW_QUERIES queries, or if the call must save values for backward. */
+/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
+   values, or have many queries, are MANY_ROWS. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -103,7 +102,7 @@ static int64_t rows_of(const struct attn_problem *p)
 
 #endif
 #if BY_HEADS
-/* Makes the query heads that share keys the queries of one head, and the queries the heads. */
+/* Query heads that share keys become the queries of one head, and queries become heads. */
 static void heads_as_queries(struct attn_problem *p)
 {
     struct attn_strides *const strides[] = {&p->q, &p->out};
@@ -129,8 +128,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -141,7 +140,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -156,8 +155,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 }
 
 #if PHASES
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -172,8 +171,7 @@ static void together(const struct version *v, int threads, int number, int there
 }
 
 #if IDS
-/* Returns whether ids decrease from one key to the next in any sequence of the batch. Sums that are carried from key to
-   key need ascending ids, so that keys of the same id are adjacent. */
+/* Whether ids decrease from a key to the next. Carried sums need ascending ids, so that keys of one id are adjacent. */
 static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 {
     for (int64_t b = 0; b < batch; b++, id += n)
@@ -225,7 +223,7 @@ PARAM_ROW_VALUES
 
 #endif
 #if SEVERAL
-/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {LENGTHS};
@@ -248,26 +246,26 @@ static size_t max_bytes_a_thread(int64_t n_k)
 
 #endif
 #if PREFIX_SUMS
-/* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
+/* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
 TERMS_CHOICE
 }
 
-/* Returns the bytes of an array with a row for each of n positions and each head. */
+/* Returns the bytes of an array with a row per position and head. */
 static size_t prefix_rows(const struct attn_problem *p, int64_t n)
 {
     const size_t of_heads = bytes_times(bytes_times(PREFIX_ROW * sizeof(REAL), p->batch), p->heads);
     return whole_lines(bytes_times(of_heads, n));
 }
 
-/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+/* Returns the bytes of the prefix sums and their low parts. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
-/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -282,7 +280,7 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
 }
 
-/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+/* Adds x to high + low. `low`: what rounding `high` has lost. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
     const double sum = *high + x, added = sum - *high;
@@ -290,7 +288,7 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+/* Replaces a head's terms by prefix sums, and copies these for the queries. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -405,12 +403,12 @@ static int runs(const struct version *v)
 #endif
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
@@ -420,11 +418,11 @@ struct work {
 #endif
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -441,10 +439,9 @@ static void in_threads(struct work *w, void (*on)(void *work))
 }
 
 #if IN_ORDER
-/* Runs tasks of a version whose tiles add to shared sums in the order of the tiles.
-   - Each thread first computes whole heads, without waiting, the same number of heads per thread.
-   - The tiles of the remaining heads are then distributed over the threads. Before a tile adds to a position, it waits
-     until the tile before it has added there. */
+/* Runs the tasks of a version whose tiles add to shared sums in order.
+   - Each thread first computes equally many whole heads, without waiting.
+   - The threads share the tiles of the other heads. A tile adds to a position after the previous tile has. */
 static void work_in_order(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -494,7 +491,7 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 #else
@@ -502,8 +499,8 @@ static void work_on(void *work)
 #endif
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -512,7 +509,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
@@ -532,7 +529,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
     int64_t tasks = p->batch * heads;
 #if FAR_QUERIES
-    /* `apart` tasks cover `far` positions; each task has every `apart`-th query of them */
+    /* `apart` tasks cover `far` positions, each every `apart`-th query */
     const int64_t far = this->tile * this->apart;
     tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
 #else
@@ -560,7 +557,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #if PHASES
 #if IDS
 #if CARRIED
-    const int ordered = this->any_order || call->kept; /* with a state, SPEC_extend has checked the new ids */
+    const int ordered = this->any_order || call->kept; /* with a state, SPEC_extend has checked the ids */
 #else
     const int ordered = this->any_order;
 #endif
@@ -614,7 +611,7 @@ static void make_tiles(const struct call *call, int threads)
 
 #endif
 #if PREFIX_SUMS
-/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+/* Makes the prefix sums of a call. Each thread has `bytes` of `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
@@ -626,7 +623,7 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
 
 #endif
 #if BACKWARD
-/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+/* Returns the bytes of an array with an element per query and head. */
 static size_t row_bytes(const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(REAL), p->batch), p->heads), p->n_q));
@@ -655,8 +652,7 @@ SAVED_VALUES
 
 #endif
 #if VALUES_ARE_KEYS
-/* Checks a problem as attn_problem_check does, and gives values, which are the first elements of keys, the strides of
-   keys. The caller's strides of values and of their gradient are ignored. */
+/* Like attn_problem_check. Values that are the first elements of keys get the strides of keys. */
 static int check_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
     struct attn_problem *filled)
 {
@@ -753,19 +749,19 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 
 #if BACKWARD
 /* ==== the gradients ==== */
-/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
-   Each later part computes some of the gradients. */
+/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
+   gradients. */
 WANTED_FUNCTIONS
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* not used if every target has one version of each part */
+    (void)n_k; /* unused if every target has one version of each part */
     switch (part) {
 PART_CHOICES
     }
 }
 
-/* The numbers of keys at which a part may change to another version. */
+/* The numbers of keys at which a part may change its version. */
 static const int64_t part_from[] = {
 #if PARTS_BY_LENGTH
     PART_LENGTHS
@@ -775,8 +771,8 @@ static const int64_t part_from[] = {
 };
 
 #if PREFIX_GRADIENTS
-/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
-   which are the gradients with respect to the terms. */
+/* Replaces a head's gradients of the prefix sums by their sums from the last position to the first: the gradients of
+   the terms. */
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -792,7 +788,7 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
         }
 }
 
-/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (REAL *)(void *)at;
@@ -801,7 +797,7 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 
-/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+/* Makes the gradient of the terms, if the call wants a gradient that needs it. */
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
@@ -809,7 +805,7 @@ static int make_prefix_gradients(const struct call *call, int threads, unsigned 
 }
 
 #endif
-/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
 #if PREFIX_SUMS
@@ -827,8 +823,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
 }
 
 #if TOTALS
-/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
-   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`, which parts fill for later ones.
+   Returns the bytes at `left` if all are needed. */
 static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -844,16 +840,16 @@ LEFT_VALUES
 
 #endif
 #if IN_ORDER
-/* Returns the bytes of the shared sums: a row of ROW_OF_SUMS numbers for each query. */
+/* Returns the bytes of the shared sums: ROW_OF_SUMS numbers per query. */
 static size_t sums_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_times(bytes_times(ROW_OF_SUMS * sizeof(REAL), p->batch), p->heads), p->n_q);
 }
 
-/* Returns the bytes of call->progress: for each head, one number more than the head has tiles. */
+/* Returns the bytes of call->progress: for each head, its tiles + 1. */
 static size_t progress_bytes(const struct attn_problem *p)
 {
-    int64_t most = 0; /* the maximum over all versions for n_k keys or fewer */
+    int64_t most = 0; /* over all versions for up to n_k keys */
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= p->n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
@@ -870,8 +866,8 @@ SUMS_VALUES
 }
 
 #endif
-/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
-   room for the saved values if forward has not saved them. */
+/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
+   saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), SAVED_COUNT + ROW_SUM_COUNT);

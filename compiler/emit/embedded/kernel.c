@@ -1,26 +1,25 @@
-/* Template of the beginning of every kernel's C. attnc replaces the names in capitals and removes the lines that its
-   conditions of #if exclude. tests/unit/test_entry.c compiles this file as it stands.
-   - chunk: a fixed number of keys whose sums are made at a time.
-   - slot: memory for the sums over the keys of one chunk.
-   - carried state: the sums over all chunks so far.
-   - fold: add a slot to the carried state. If queries read the state before their chunk, that state also replaces the
-     contents of the slot, so folding is a prefix sum.
-   - segment: consecutive chunks that one thread takes at a time. */
+/* Template of the beginning of every kernel. attnc replaces names in capitals and evaluates some #if.
+   tests/unit/test_entry.c compiles it as it stands.
+   - chunk: a fixed number of keys whose sums are made at a time
+   - slot: memory for the sums of one chunk
+   - carried state: the sums over all chunks so far
+   - fold: add a slot to the carried state. If queries read earlier states, the state also replaces the slot.
+   - segment: chunks that one thread takes at a time */
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if SOMETIMES_SLOWER
 #ifndef ATTN_SLOWER_TOO
-#define ATTN_SLOWER_TOO 0 /* tests set 1: run a version also on processors that support it but where it is slow */
+#define ATTN_SLOWER_TOO 0 /* tests set 1, to run a version also where it is slow */
 #endif
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -46,22 +45,22 @@ struct call { /* the arguments of a call; all threads read the same struct */
     ROW_MEMBERS
 #endif
 #if CARRIED
-    unsigned char *kept; /* the sums of all heads in the caller's state; NULL: the call has no state */
+    unsigned char *kept; /* the sums of all heads in the caller's state, or NULL */
     int64_t start, summed; /* the position of the sequence's first token; the sums contain the keys before `summed` */
 #if FOLDS
-    const unsigned char *folded; /* the sums of a second state, over p.n_k keys, which are added to `kept` */
+    const unsigned char *folded; /* a second state's sums, over p.n_k keys, to add to `kept` */
 #endif
 #endif
 #if NUMBERED
-    int64_t first_sequence, other_sequences; /* extend computes some sequences of the batch at a time: the number of the
-                                                first one, and how many the batch has besides them */
+    int64_t first_sequence, other_sequences; /* extend computes some sequences at a time: the first one, and how many
+                                                others the batch has */
 #endif
 #if READ_FIRST
-    int64_t dropped; /* the number of keys between the first and the last keys of the state, which it does not store */
+    int64_t dropped; /* keys between the first and last ones, which the state does not store */
 #endif
 #if IN_ORDER
-    /* progress[head][1 + tile]: the tile has added to all positions before this number. progress[head][0] is INT64_MAX,
-       so the first tile does not wait. NULL: one thread computes all tiles of a head in order. */
+    /* progress[head][1 + tile]: the tile has added to all positions before this number. progress[head][0] is
+       INT64_MAX. NULL: one thread computes a head. */
     int64_t *progress, tiles;
 #endif
 };
@@ -71,12 +70,12 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 #if TRUNCATES
-/* x without its fraction: 0 for NaN, and at most 2^62 in size */
+/* truncates x, clipped to 2^62 in size; NaN becomes 0 */
 INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
 #endif
 
 #if SIZES
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -92,7 +91,7 @@ INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 #endif
 
 #if WAITS
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -100,15 +99,15 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
 #endif
 #if IN_ORDER
-/* Waits until the tile before this one has added to all positions before `position`. The tiles of keys of a head add to
-   the same sums in the order of the tiles, so results do not depend on the threads. */
+/* Waits until the previous tile has added to all positions before `position`. Tiles of a head add to the sums in
+   order, so results do not depend on threads. */
 INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
 {
     if (call->progress) await_number(call->progress + task + task / call->tiles, position);
@@ -123,22 +122,21 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 
 #endif
 #if PHASES
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -146,8 +144,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -158,7 +156,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -176,7 +174,7 @@ INLINE void synchronise(const struct part *part)
 /* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
-INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
 {
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
@@ -189,17 +187,17 @@ union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t half)
 {
     const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
-    union bits made = {x + (113u << 23)}; /* subnormal: adds a leading one, which is then subtracted */
+    union bits made = {x + (113u << 23)}; /* subnormal: adds and subtracts a leading one */
     made.value -= 0x1p-14f;
     if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity, NaN */
     made.bits |= sign;
     return made.value;
 }
-INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
 {
     const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
     uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
-    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* subnormal: adding 0.5f has rounded the fraction */
+    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* subnormal: adding 0.5f has rounded it */
     if (size.bits >= 0x477ff000) x = 0x7c00; /* from 65520 on: infinity */
     if (value != value) x = 0x7e00;
     return (uint16_t)(x | (given.bits >> 16 & 0x8000));
@@ -207,7 +205,7 @@ INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN
 
 #endif
 #if INTEGERS
-/* The minimum and maximum of the ids in a range of positions. A position before 0 has the id INT64_MIN. */
+/* The minimum and maximum of ids in a range of positions. Before position 0 an id is INT64_MIN. */
 struct ids {
     int64_t min, max;
 };
@@ -237,7 +235,7 @@ struct ids {
 };
 #endif
 typedef uint8_t flags __attribute__((vector_size(32)));
-/* Whether all and whether any of the flags from <= x < to are true in the rows first … end - 1, of n flags each. */
+/* Whether all and any of the flags from <= x < to are true in the rows first … end - 1, of n flags each. */
 INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     flags some = {0}, zeros = {0};
@@ -408,7 +406,7 @@ INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *str
 
 #endif
 #if LISTS
-/* Returns whether an element of the rows from … to - 1, of n elements each, is low or more, but below end. */
+/* Whether an element of the rows from … to - 1, of n elements each, is at least low and below end. */
 INLINE int any_id(const int32_t *id, int64_t n, int64_t from, int64_t to, int64_t low, int64_t end)
 {
     int any = 0;

@@ -1,12 +1,11 @@
-/* Template of the products on matrix units (AMX), and of the functions that pack their operands. attnc fills it in as
-   it fills in vector.c. The macros for instructions are those of tiles.c.
-   - paired: elements t and t + 1 of a column, t even, are neighbours in memory. Element [t][x] of a paired operand is
-     b[t / 2 * b_row + 2 * x + t % 2].
-   - terms of bf16: a number is a sum of up to three bf16 numbers. Each is the rounded error of the terms before it. */
+/* Template of products on matrix units (AMX), and of functions that pack operands. The macros for instructions are in
+   tiles.c.
+   - paired: elements t and t + 1 of a column, t even, are adjacent. Element [t][x] is b[t / 2 * b_row + 2 * x + t % 2].
+   - terms of bf16: a number is a sum of up to three bf16 numbers, each the rounded error of those before. */
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps
-   terms t. Each row of b has pairs of elements, of rows t and t + 1. Tile registers: 0 to 3 hold c, 4 and 5 hold b, 6
-   and 7 hold 16 rows of a each. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`.
+   - 16 or 32 rows r, 16 or 32 lanes x, 32 * steps terms t; b is paired
+   - tile registers: 0 to 3 hold c, 4 and 5 hold b, 6 and 7 hold 16 rows of a each */
 TARGET INLINE void unit_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
 {
@@ -61,8 +60,8 @@ TARGET INLINE void unit_strip_T(int64_t rows, const int lanes, const int64_t ste
 
 /* c = a * b or c += a * b as in unit_block_T, for any number of rows and a multiple of 16 lanes. c has room for a
    multiple of 16 rows.
-   - padded: a has memory for a multiple of 16 rows. Otherwise memory after its last row is not read.
-   - finite: 0 replaces infinity and NaN in a. */
+   - padded: a has memory for a multiple of 16 rows
+   - finite: 0 replaces infinity and NaN in a */
 TARGET INLINE void unit_dot_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
     const int64_t c_row, const int add)
@@ -104,7 +103,7 @@ TARGET INLINE void unit_dot_T(const int64_t lanes, int64_t rows, const int64_t s
     }
 }
 
-/* c[r][x] *= factor[x]. A vector of lanes whose factors are all 1 is skipped. */
+/* c[r][x] *= factor[x]. Skips vectors whose factors are all 1. */
 TARGET APART void unit_scale_T(int64_t lanes, int64_t rows, float *c, int64_t c_row, const float *factor)
 {
     for (int64_t x = 0; x < lanes; x += LANES) {
@@ -114,13 +113,13 @@ TARGET APART void unit_scale_T(int64_t lanes, int64_t rows, float *c, int64_t c_
     }
 }
 
-/* Returns 32 elements of a row at p. Elements from number `left` on are 0 and are not read. */
+/* Returns 32 elements of a row. Elements from number `left` on are 0 and not read. */
 TARGET INLINE __m512i unit_row_T(const uint16_t *p, int64_t left)
 {
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[r][x] = from[r][x], padded with zeros to a multiple of 16 rows and of 32 columns */
+/* to[r][x] = from[r][x], with zeros up to a multiple of 16 rows and 32 columns */
 TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -129,8 +128,8 @@ TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t ro
             _mm512_storeu_si512(to + r * to_row + x, unit_row_T(from + r * from_row + x, r < rows ? columns - x : 0));
 }
 
-/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x up to a multiple of 16. Elements of rows r and
-   r + 1 are joined into pairs, and the pairs are transposed as numbers of 32 bits. */
+/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x of 16. Rows r and r + 1 are joined into
+   pairs, which are transposed. */
 TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -157,8 +156,8 @@ TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t 
         }
 }
 
-/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x up to a multiple of 32. Pairs of
-   neighbours in a row stay together. */
+/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x of 32. Neighbours in a row
+   stay pairs. */
 TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -173,8 +172,8 @@ TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t r
         }
 }
 
-/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Elements of two rows
-   become pairs. */
+/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Two rows become
+   pairs. */
 TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes, uint16_t *to,
     const int64_t to_row)
 {
@@ -189,7 +188,7 @@ TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int
     }
 }
 
-/* to[r][x] = from[r][x] rounded to bf16, padded with zeros to a multiple of 16 rows and of 32 columns */
+/* to[r][x] = from[r][x] rounded to bf16, with zeros up to a multiple of 16 rows and 32 columns */
 TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row)
 {
@@ -203,8 +202,7 @@ TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, in
         }
 }
 
-/* to[r / 2][2 * x + r % 2] = from[r][x], with zeros for r up to a multiple of 32 and x up to a multiple of 16. Elements
-   of two rows become pairs. */
+/* to[r / 2][2 * x + r % 2] = from[r][x], with zeros for r up to a multiple of 32 and x of 16. Two rows become pairs. */
 TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -222,8 +220,8 @@ TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t r
         }
 }
 
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for any number of rows. The layout of b is that of unit_block_T. c is an
-   array of the caller, so memory after its last row is not written. */
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for any number of rows, with b as in unit_block_T. Memory after c's
+   last row is not written. */
 TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -237,7 +235,7 @@ TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_
     }
 }
 
-/* unit_across_T with 0 in place of infinity and NaN in b. It adds the steps in the same order, so it rounds equally. */
+/* unit_across_T with 0 for infinity and NaN in b. It rounds equally, because the order is the same. */
 TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -254,9 +252,8 @@ TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const
 
 /* ==== the linear form: packed operands of up to three terms of bf16 ==== */
 
-/* unit_block_T for operands that are sums of bf16 matrices: a of a_terms matrices, a_term elements apart, and b of
-   b_terms matrices, b_term elements apart. Products of two late terms are left out: they are not larger than the
-   rounding error. */
+/* unit_block_T for operands that are sums of bf16 matrices, a_term and b_term elements apart. Products of two late
+   terms are left out, because they are as small as rounding errors. */
 TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
     const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
@@ -319,8 +316,7 @@ TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t
         }
 }
 
-/* Returns pairs of the elements of two vectors, rounded to bf16. Subtracts the rounded values from the vectors, which
-   then contain the rounding errors: the next term. */
+/* Returns pairs of two vectors' elements, rounded to bf16. The vectors keep the rounding errors: the next term. */
 TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
 {
     const mask_T pairs = paired_T(*first, *second);
@@ -329,8 +325,7 @@ TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
     return pairs;
 }
 
-/* Like unit_rounded_T, but writes each number as a sum of `terms` numbers of bf16. Number n of the sum goes into
-   matrix n, which begins at to + n * term. */
+/* Like unit_rounded_T, but each number is a sum of `terms` bf16 numbers. Term n goes into matrix n at to + n * term. */
 TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -344,8 +339,8 @@ TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, 
         }
 }
 
-/* Like unit_narrowed_T, but writes each number as a sum of `terms` numbers of bf16. Number n of the sum goes into
-   matrix n, which begins at to + n * term. */
+/* Like unit_narrowed_T, but each number is a sum of `terms` bf16 numbers. Term n goes into matrix n at to + n *
+   term. */
 TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -365,9 +360,8 @@ TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, i
         }
 }
 
-/* Transposes from[r][x] to to[x][r]. Each number is written as a sum of `terms` numbers of bf16; number n of the sum
-   goes into matrix n, which begins at to + n * term. Rows that are missing up to a multiple of 32 are zeros. Rows r and
-   r + 1 are joined into pairs, which are transposed as numbers of 32 bits. */
+/* to[x][r] = from[r][x], with each number as a sum of `terms` bf16 numbers. Term n goes into matrix n at to + n *
+   term. Zeros fill rows up to a multiple of 32. Rows r and r + 1 are joined into pairs, which are transposed. */
 TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {

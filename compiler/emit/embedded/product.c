@@ -1,15 +1,15 @@
-/* Template of the register-blocked matrix product of a target: of floating-point numbers or, if PAIRED, of pairs of
-   bf16. attnc fills it in as it fills in vector.c, and tests/unit/test_vector.c compiles it.
-   - register block: ROWS rows by VECTORS vectors of the result, whose sums stay in registers.
-   - paired: elements t and t + 1, t even, of a sum over t are neighbours in memory; 32 bits hold the two of them.
-   - widened: 16-bit elements converted to float.
-   - update: what a product does with its result c; see block_T. */
+/* Template of a target's register-blocked matrix product, of reals or, if PAIRED, of pairs of bf16.
+   tests/unit/test_vector.c compiles it.
+   - register block: ROWS rows by VECTORS vectors of the result, in registers
+   - paired: elements t and t + 1, t even, are adjacent, in 32 bits
+   - widened: 16-bit elements converted to float
+   - update: what a product does with its result c; see block_T */
 
 typedef WORD bits_T __attribute__((vector_size(BYTES), aligned(sizeof(IN)), may_alias));
 typedef WORD bit_T __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding WORD_CARRY, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, WORD_CARRY, carries into the sign. */
 TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_T found = {0};
@@ -25,7 +25,7 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
 }
 
 #if NARROW && !PAIRED
-/* finite_T for 16-bit elements, which are widened first. */
+/* finite_T for 16-bit elements, which are widened. */
 TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int64_t columns)
 {
     REAL wide[LANES];
@@ -39,8 +39,8 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 #endif
 
 #if PAIRED
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity. Weights are pairs of bf16; `second` selects an element of the pair. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x of `seen`, for rows with infinity or NaN. Other lanes
+   must not get 0 * infinity. `second`: the element of a bf16 pair. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
     const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
 {
@@ -53,8 +53,8 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uin
         }
 }
 #else
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x of `seen`, for rows with infinity or NaN. Other lanes
+   must not get 0 * infinity. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
     const REAL *weights, const mask_T *seen, int64_t lanes)
 {
@@ -64,7 +64,7 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REA
 }
 #endif
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 #if PAIRED
 TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
     int64_t value_row, int64_t steps, const mask_T *seen)
@@ -88,20 +88,20 @@ TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights
 
 #if PAIRED
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows r and `vectors` vectors of lanes x, in registers. a
-   and b are pairs of bf16. `update` selects the result:
+   and b are pairs of bf16. `update`:
    - 0: c = by * sum
    - 1: c = c + by * sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation */
 #else
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 #endif
 TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
@@ -163,11 +163,10 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t.
-   - whole: b has all LANES rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of LANES rows to prefetch, or NULL. */
+   - whole: b has all LANES rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of LANES rows to prefetch, or NULL */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
     int64_t b_row, const int ordered, const REAL *wide, REAL *c, const STORED *ahead)
 {
@@ -185,7 +184,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 }
 
 #if !ROOMY
-/* columns_T for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_T for up to 4 rows of a, which share the loads of b. */
 TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
@@ -222,8 +221,7 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
     }
 #if ROOMY
     /* Prefetching of b: with fewer than SEVERAL rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read EARLY_FOR_SEVERAL rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+       its share of the rows EARLY_FOR_SEVERAL later. With two or three, the first row prefetches all. */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     const int asks = rows >= SEVERAL;
     int64_t r = 0;
@@ -245,9 +243,8 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
 #endif
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of LANES. b is in memory, not in a cache, and is prefetched: with one row of a, EARLY rows ahead (0: by the
-   hardware); with more, EARLY_FOR_SEVERAL rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both contiguous along t. `steps` is a multiple of LANES. b is in memory
+   and is prefetched: EARLY rows ahead for one row of a (0: by the hardware), otherwise EARLY_FOR_SEVERAL. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
@@ -277,7 +274,7 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #endif
 
 /* block_T in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+   registers, which makes rounding errors smaller. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t span, const IN *a,
     int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -291,8 +288,8 @@ TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, con
                 c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL EARLY_ARGUMENT);
 }
 
-/* parts_T for any number of rows; `lanes` is a multiple of LANES * vectors. `tail` is rows % ROWS if that is known at
-   compile time, else -1. */
+/* parts_T for any number of rows. `lanes` is a multiple of LANES * vectors. `tail`: rows % ROWS if it is a constant,
+   otherwise -1. */
 TARGET INLINE void blocks_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -312,7 +309,7 @@ CASES
     }
 }
 
-/* The product of block_T for any number of rows and vectors, one vector of lanes at a time. */
+/* block_T for any number of rows and vectors, one vector at a time. */
 TARGET APART void narrow_T(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const IN *a, int64_t a_row,
     int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER)
@@ -337,16 +334,15 @@ NARROW_CASES
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET INLINE int64_t lanes_in_blocks_T(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * LANES;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_T for any number of rows; `lanes` is a multiple of LANES. The other parameters are those of
-   blocks_T. */
+/* block_T for any number of rows. `lanes` is a multiple of LANES. Other parameters: see blocks_T. */
 TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -360,7 +356,7 @@ TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows,
 }
 
 #if !PAIRED
-/* Equations t to t + rows - 1 of solve_T, for up to 4 vectors of lanes. Equations before t have been solved. */
+/* Equations t to t + rows - 1 of solve_T, for up to 4 vectors of lanes. */
 TARGET INLINE void solve_some_T(const int rows, const int vectors, int64_t t, const REAL *w, int64_t w_row,
     int64_t w_step, const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {
@@ -389,8 +385,8 @@ TARGET INLINE void solve_lanes_T(const int vectors, int64_t rows, const REAL *w,
     for (; t < rows; t++) solve_some_T(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
-   `lanes` is a multiple of LANES. */
+/* Solves a triangular system per lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows. `lanes`
+   is a multiple of LANES. */
 TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
     const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {
@@ -403,7 +399,7 @@ TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int
 
 #endif
 #if FETCHED
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
@@ -415,8 +411,8 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
 #endif
 
 #if !PAIRED
-/* dot_T for an a in memory, not in a cache. Rows of a are prefetched AHEAD rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_T for a in memory: rows are prefetched AHEAD rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER, const REAL *next, int64_t next_row,
@@ -446,7 +442,7 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
             factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const STORED *b,
     int64_t b_step, REAL *c)
 {
@@ -457,8 +453,8 @@ TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
 }
 
-/* dot_T for a b in memory, not in a cache. b is prefetched as in dot_along_T, and 16-bit elements are widened SOME rows
-   at a time. A single row of a is multiplied by WIDE lanes at a time, which reads b in the order of memory. */
+/* dot_T for b in memory, prefetched as in dot_along_T. 16-bit elements are widened SOME rows at a time. One row of a
+   takes WIDE lanes at a time, in memory order. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
@@ -506,7 +502,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 }
 #endif
 
-/* dot_T with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_T with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
@@ -527,8 +523,8 @@ TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* dot_T with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_T, so the result is rounded equally. */
+/* dot_T with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_T, so
+   it rounds equally. */
 TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
     int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)

@@ -1,9 +1,9 @@
-/* Template of the random numbers of one target, which attnc fills in as it fills in vector.c. tests/unit/test_vector.c
-   compiles it as it stands. A number is a word of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-   1, 2, 3", SC 2011): word y mod 4 of the block with the counter (x, y / 4, z mod 2^32, z / 2^32). The key is the seed
-   of the call. A block has the words of four neighbouring y, so every block is computed once for all four. */
+/* Template of a target's random numbers. tests/unit/test_vector.c compiles it as it stands. A number is a word of
+   Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+   - It is word y mod 4 of the block with the counter (x, y / 4, z mod 2^32, z / 2^32). The key is the seed of the call.
+   - A block has the words of four neighbouring y, so it is computed once for all four. */
 
-/* words_T has a 32-bit number for each lane. word_pairs_T has the same bits as 64-bit numbers, one for two lanes. */
+/* words_T has 32 bits per lane. word_pairs_T has the same bits as 64-bit numbers. */
 typedef uint32_t words_T __attribute__((vector_size(4 * LANES)));
 typedef uint64_t word_pairs_T __attribute__((vector_size(4 * LANES)));
 
@@ -24,7 +24,7 @@ INLINE struct random_keys_T random_keys_of_T(uint64_t seed)
     return keys;
 }
 
-/* Returns the products of m and the lower halves of a. GCC does not find the instruction for that. */
+/* Returns m times the lower halves of a. GCC does not find this instruction. */
 TARGET INLINE word_pairs_T multiply_low_T(word_pairs_T a, uint32_t m)
 {
 #if LANES > 2 && AVX
@@ -53,8 +53,7 @@ TARGET INLINE word_pairs_T multiply_low_T(word_pairs_T a, uint32_t m)
 #endif
 }
 
-/* Computes one block for each lane. c[k] has word k of the counters, and gets word k of the blocks. Even and odd lanes
-   are computed apart, as 64-bit numbers whose upper halves are ignored. */
+/* Computes a block per lane. c[k] has word k of the counters, and gets word k of the blocks. */
 TARGET APART void philox_T(const struct random_keys_T *keys, words_T c[4])
 {
     word_pairs_T even[4], odd[4];
@@ -79,13 +78,13 @@ TARGET APART void philox_T(const struct random_keys_T *keys, words_T c[4])
     for (int k = 0; k < 4; k++) c[k] = (words_T)((even[k] & UINT32_MAX) | odd[k] << 32);
 }
 
-/* Blocks that were computed last: for four neighbouring y, or for four neighbouring x. */
+/* The last blocks, for four neighbouring y or x. */
 struct random_T {
     int64_t first, z; /* four y: y / 4; four x: the first x, and z */
-    words_T word[4];  /* for each of the four y or x, a number for each lane */
+    words_T word[4];  /* for each of the four, a number per lane */
 };
 
-/* Returns a number for each lane k: that of (*x)[k], y and z. x and z must not change while `last` is in use. */
+/* Returns the number of (*x)[k], y and z for each lane k. x and z must not change while `last` is in use. */
 TARGET INLINE words_T random_at_y_T(struct random_T *last, const struct random_keys_T *keys, const ints_T *x, int64_t y,
     int64_t z)
 {
@@ -100,7 +99,7 @@ TARGET INLINE words_T random_at_y_T(struct random_T *last, const struct random_k
     return last->word[y & 3];
 }
 
-/* Returns a number for each lane k: that of (*x)[k], (*y)[k] and (*z)[k]. Each lane computes its own block. */
+/* Returns the number of (*x)[k], (*y)[k] and (*z)[k] for each lane k. */
 TARGET INLINE words_T random_of_lanes_T(const struct random_keys_T *keys, const ints_T *x, const ints_T *y,
     const ints_T *z)
 {
@@ -113,8 +112,8 @@ TARGET INLINE words_T random_of_lanes_T(const struct random_keys_T *keys, const 
     return made;
 }
 
-/* Computes the numbers for x, …, x + 3, and in each lane k for y + k. If y is a multiple of 4, the LANES blocks that
-   one call of philox_T computes are those of four x, in groups of LANES / 4. */
+/* Computes the numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_T computes
+   all. */
 TARGET APART void random_of_four_T(struct random_T *last, const struct random_keys_T *keys, int64_t x, int64_t y)
 {
     const ints_T at = lane_T + y, of = (ints_T){0} + last->z;
@@ -145,7 +144,7 @@ TARGET APART void random_of_four_T(struct random_T *last, const struct random_ke
     }
 }
 
-/* Returns a number for each lane k: that of x, y + k and z. y must not change while `last` is in use. */
+/* Returns the number of x, y + k and z for each lane k. y must not change while `last` is in use. */
 TARGET INLINE words_T random_at_x_T(struct random_T *last, const struct random_keys_T *keys, int64_t x, int64_t y,
     int64_t z)
 {

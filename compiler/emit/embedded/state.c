@@ -1,7 +1,6 @@
-/* Template of the state of a batch of sequences for decoding, and of the entry points that read and change it. attnc
-   fills it in as it fills in kernel.c, and puts it into entry.c in place of STATE_FUNCTIONS.
-   - sums: the carried state of the linear form, over the first keys of a sequence; a whole number of chunks.
-   - row: the elements that one token adds to an array of keys, of values or of a parameter with a row per key. */
+/* Template of the state for decoding, and of its entry points. It is put into entry.c in place of STATE_FUNCTIONS.
+   - sums: the carried state of the linear form, over whole chunks of the first keys
+   - row: the elements that one token adds to an array of keys or values, or to a parameter with a row per key */
 
 /* ==== the state of sequences that grow ==== */
 /* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
@@ -19,8 +18,8 @@ struct state_header {
     uint64_t check; /* a hash of the members above and of the sequences */
 };
 struct sequence { /* the members are positions */
-    int64_t length, first; /* length: after the last token. first: the first position whose row is stored. If the state
-                              always keeps the first rows: the number of rows dropped after them */
+    int64_t length, first; /* length: of all tokens. first: the first position with a row, or the number of rows
+                              dropped after the first ones */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
@@ -46,7 +45,7 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {KEPT_ROW_BYTES};
 
-/* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
+/* Returns the number of heads with their own rows in an array; 1: they share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
     const int64_t of_array[GIVEN] = {KEPT_HEADS};
@@ -76,7 +75,7 @@ static struct attn_strides in_elements(struct attn_strides s, size_t element)
     return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
 }
 
-/* Makes the call read keys, values and parameters with a row per key from `rows`. */
+/* Makes the call read keys, values and parameters from `rows`. */
 static void set_rows(struct call *call, const struct rows *rows)
 {
 KEPT_VALUES
@@ -89,7 +88,7 @@ KEPT_VALUES
 #endif
 }
 
-/* Returns the rows of a state, beginning with sequence b. */
+/* Returns the rows of a state from sequence b on. */
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
@@ -116,9 +115,9 @@ EXTEND_CHOICE
 
 #if ATTENDS
 #if PREPARED
-/* Returns the version for n_k keys that reads prepared keys, for example normalised ones, from a state. */
+/* Returns the version for n_k prepared keys in a state. */
 #else
-/* Returns the version for n_k keys in a state. It drops nothing, unlike the version of forward. */
+/* Returns the version for n_k keys in a state, without dropout. */
 #endif
 #if FEW
 static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
@@ -130,15 +129,15 @@ ATTEND_CHOICE
 }
 
 #if PREPARED
-/* Returns the version that prepares keys and stores them in a state. */
+/* Returns the version that prepares keys for a state. */
 static struct version preparing(void)
 {
 PREPARE_CHOICE
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version that prepares keys or reads prepared keys. */
+/* Returns the largest workspace of a thread, over versions that prepare keys or read prepared keys. */
 #else
-/* Returns the largest workspace of a thread, in bytes, of any of these versions. */
+/* Returns the largest workspace of a thread, over these versions. */
 #endif
 static size_t bytes_of_attending(void)
 {
@@ -181,7 +180,7 @@ static int64_t first_needed(const struct sequence *s, int64_t rewind)
 #endif
 }
 
-/* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
+/* Sets s->summed after the sequence was extended to s->length. Only whole chunks are summed. */
 static void count_summed(const struct version *this, struct sequence *s)
 {
 #if CARRIED
@@ -294,7 +293,7 @@ static uint64_t check_of(const struct places *at)
     return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
 }
 
-/* Sets `places` for a state. Returns ATTN_ESTATE if the state is damaged or made by another kernel or problem. */
+/* Sets `places`. Returns ATTN_ESTATE if the state is damaged, or of another kernel or problem. */
 static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
     struct places *places)
 {
@@ -480,7 +479,7 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
     return 0;
 }
 
-/* Copies rows from_row … from_row + n - 1 of one array to rows to_row … of a state, for each head of `sequences`
+/* Copies rows from_row … from_row + n - 1 of an array to rows to_row … of a state, for each head of `sequences`
    sequences. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
     int array, int64_t sequences)
@@ -500,8 +499,7 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
-/* Drops `from` rows of each head and moves the rows after them to their place, so that n rows remain. If the state
-   always keeps the first rows of a sequence, the dropped rows follow them. */
+/* Drops `from` rows of each head and moves the rows after them, so that n remain. Always kept first rows stay. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
 {
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -516,7 +514,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
 }
 
 #if FOLDS
-/* Returns 0 if sequence `right` can be appended to `left`, else an error. `rows`: the rows of a sequence that fit. */
+/* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. `rows`: that fit in a sequence. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
 {
     const int sums = right->summed > right->start;
@@ -537,8 +535,7 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
     return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
 }
 
-/* Appends sequence b of the state `from` to sequence b of the state `to`. Adds its sums, and copies the rows that are
-   not in its sums after the rows of `to`. */
+/* Appends sequence b of `from` to sequence b of `to`: adds sums, and copies other rows. */
 static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
     const struct places *from, int64_t b)
 {
@@ -611,8 +608,7 @@ static size_t bytes_of_extending(void)
     return bytes;
 }
 
-/* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
-   read. */
+/* Returns `rows` with row `first` as row 0. `first` may be negative, because earlier rows are not read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
     for (int a = 0; a < GIVEN; a++)
@@ -748,7 +744,7 @@ static void place_sums(struct rows *given, unsigned char *sums, int64_t back, in
 #endif
 
 #if PREPARED
-/* Prepares the keys of n tokens after the first `length` tokens, and stores them in array 0 of `to`, at row to_row. */
+/* Prepares the keys of n tokens after the first `length`, and stores them in array 0 of `to`, at row to_row. */
 static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
     int64_t length, int64_t n, int threads, unsigned char *workspace)
 {
@@ -1001,7 +997,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if CARRIED
     const int asked = 1;
 #else
-    const int asked = call.q || call.out; /* neither: the call only stores keys and values */
+    const int asked = call.q || call.out; /* otherwise the call only stores keys and values */
 #endif
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -1,7 +1,7 @@
-/* Templates of the functions that compute a task. emit/task.c and emit/phases.c select a piece by its name, PIECE_NAME,
-   and replace the words in capitals. `call`, `task`, `part` and `iteration` are parameters of the emitted functions.
-   - phase: a function that runs one iteration of a parallel loop on a head.
-   - chunk, slot, segment, fold: see kernel.c. */
+/* Templates of functions that compute a task. emit/task.c and emit/phases.c select a piece PIECE_NAME and replace words
+   in capitals. `call`, `task`, `part` and `iteration` are parameters.
+   - phase: runs one iteration of a parallel loop on a head
+   - chunk, slot, segment, fold: see kernel.c */
 
 #if PIECE_TILE_OF_RESIDUE
     const int64_t tiles = (SIZE + RUN - 1) / RUN * PERIOD, tile = tiles - 1 - NUMBER % tiles;
@@ -20,10 +20,10 @@
     const int64_t FROM = NUMBER * STEP, TO = min(FROM + STEP, SIZE);
 #endif
 #if PIECE_TASK
-/* Computes task number `task`: WHAT. `work` is the workspace of this thread. */
+/* Computes task number `task`: WHAT. `work`: this thread's workspace. */
 #endif
 #if PIECE_HEAD
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 #endif
 #if PIECE_SHARED
     for (int64_t iteration = FIRST; iteration < END; iteration += part->threads)
@@ -33,7 +33,7 @@
 #endif
 #endif
 #if PIECE_BEGIN_KEPT
-    if (call->p.n_k - call->p.n_q == call->start) { /* the caller's state has no keys yet */
+    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
 BODY
     }
 #endif
@@ -51,7 +51,7 @@ BODY
         }
 #endif
 #if PIECE_KEPT_STATE
-    if (call->p.n_k - call->summed < CHUNK) { /* no chunk is complete, so the sums do not change in this call */
+    if (call->p.n_k - call->summed < CHUNK) { /* no chunk is complete, so the sums do not change */
         unsigned char *const slots = part->slots;
         part->slots = KEPT;
         part->chunk0 = call->summed / CHUNK;
@@ -69,9 +69,9 @@ BODY
     }
 #endif
 #if PIECE_WINDOWS
-    part->slots -= part->number * part->window * SLOT; /* the slots of thread 0: threads share all slots */
+    part->slots -= part->number * part->window * SLOT; /* the slots of thread 0, because threads share all slots */
     for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
-        if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query of the call sees */
+        if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query sees */
             part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (call->p.n_k - call->p.n_q - READ_BACK) / CHUNK);
         part->chunk1 = min(part->chunk0 + part->window * part->threads, CHUNKS);
 BODY
@@ -92,7 +92,7 @@ BODY
                 PHASE(call, task, part, iteration);
 #endif
 #if PIECE_ONE_THREAD
-    if (part->threads == 1) { /* queries read the carried state itself, before the keys of their chunk are added */
+    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
         unsigned char *const slots = part->slots;
         for (part->chunk0 = first; part->chunk0 < CHUNKS; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;

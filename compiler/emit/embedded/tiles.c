@@ -1,16 +1,15 @@
-/* Macros for the instructions on the eight tile registers of AMX, and for some instructions of AVX-512. attnc emits
-   this file as it is, without this comment. Users may define two macros:
-   - ATTN_EMULATE_TILES: plain C replaces the instructions, so the kernels run on any machine, slowly.
+/* Macros for instructions on AMX's tile registers, and for some of AVX-512. Users may define
+   - ATTN_EMULATE_TILES: plain C replaces the instructions, so kernels run slowly on any machine;
    - ATTN_NO_TILES: kernels do not use matrix units. */
 
 /* ==== tile registers: 16 rows of 64 bytes ==== */
 #ifdef ATTN_EMULATE_TILES
-#include "attnrt_tiles.h" /* plain C for the macros below, from attnc's runtime library */
+#include "attnrt_tiles.h" /* plain C for the macros below */
 #else
 #ifdef ATTN_NO_TILES
 #define attn_tiles() 0
 #endif
-/* A task configures the tile registers when it begins and releases them when it ends. */
+/* A task configures the tile registers first, and releases them at its end. */
 #define configure_tiles() \
     __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
 #define release_tiles() __asm__ volatile("tilerelease" : : : "memory")

@@ -1,8 +1,7 @@
-/* Template of the vector types of one target and of the functions on them. attnc fills it in, and emits the functions
-   that a kernel uses. tests/unit/test_vector.c compiles it as it stands.
+/* Template of a target's vector types and functions. tests/unit/test_vector.c compiles it as it stands.
    - _T at the end of a name becomes the target's suffix.
-   - _F at the end of a name becomes f for float, as in logf, and is removed for double.
-   - attnc, or the test, defines the names in capitals and the conditions of #if. */
+   - _F becomes f for float, as in logf, and nothing for double.
+   - attnc, or the test, defines names in capitals and conditions of #if. */
 
 /* Each of these types has LANES elements:
    - vec_T: numbers
@@ -19,7 +18,7 @@ TARGET INLINE vec_T load_T(const REAL *p) { return *(const stored_T *)(const voi
 TARGET INLINE void store_T(REAL *p, vec_T x) { *(stored_T *)(void *)p = x; }
 TARGET INLINE vec_T splat_T(REAL x) { return x - (vec_T){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (mask_T)a) | (~m & (mask_T)b)); }
 
 #if !F64
@@ -48,7 +47,7 @@ TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a 
 }
 #endif
 
-/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
+/* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 {
 #if F16 && F16C
@@ -70,7 +69,7 @@ TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 
 static const ints_T lane_T = {IOTA};
 
-/* Returns, for each lane k, whether b is one of the numbers drawn for (*a)[k]. */
+/* Returns, per lane k, whether b is drawn for (*a)[k]. */
 TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int64_t b)
 {
     ints_T found = {0};
@@ -79,7 +78,7 @@ TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int6
     return __builtin_convertvector(found, mask_T);
 }
 
-/* Returns, for each lane k, whether (*b)[k] is one of the numbers drawn for a. */
+/* Returns, per lane k, whether (*b)[k] is drawn for a. */
 TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const ints_T *b)
 {
     ints_T found = {0};
@@ -91,11 +90,11 @@ TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const 
 TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
 TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
 
-/* max_T and min_T, except that the result is NaN if b is NaN. */
+/* max_T and min_T, but NaN if b is NaN. */
 TARGET INLINE vec_T max_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, max_T(a, b)); }
 TARGET INLINE vec_T min_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, min_T(a, b)); }
 
-/* Returns x with only the leading 12 bits of its significand. Its product with an integer up to 4096 is exact. */
+/* Returns the leading 12 bits of x. Their product with an integer up to 4096 is exact. */
 INLINE float high_part_T(double x)
 {
     union {
@@ -108,15 +107,14 @@ INLINE float high_part_T(double x)
 
 TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
 
-/* exp2_T: 2^x = 2^n * 2^f with n the integer nearest to x. A sum of powers of f approximates 2^f. Adding MAGIC,
-   1.5 * 2^23 or 1.5 * 2^52, rounds x to n in the low bits. AVX512-DQ has instructions for f and for the factor 2^n, so
-   exp2_T needs a third of the operations there. */
+/* 2^x = 2^n * 2^f, with n the integer nearest to x and a polynomial for 2^f. Adding MAGIC, 1.5 * 2^23 or 1.5 * 2^52,
+   rounds x to n. AVX512-DQ has instructions for f and for the factor 2^n. */
 
 #if DQ
-/* Returns 2^x with a relative error below EXP2_ERROR. The result is 0 for x < EXP2_MIN, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below EXP2_ERROR. It is 0 for x < EXP2_MIN, because subnormal numbers are slow.
+   NaN stays NaN. */
 #else
-/* Returns 2^x with a relative error below EXP2_ERROR. The result is 0 for x < EXP2_MIN. NaN stays NaN. */
+/* Returns 2^x with a relative error below EXP2_ERROR. It is 0 for x < EXP2_MIN. NaN stays NaN. */
 #endif
 TARGET INLINE vec_T exp2_T(vec_T x)
 {
@@ -136,7 +134,7 @@ TARGET INLINE vec_T exp2_T(vec_T x)
 #else
     x = pick_T((mask_T)(x < EXP2_MIN), splat_T(EXP2_MIN), x);
     x = pick_T((mask_T)(x > EXP2_MAX), splat_T(EXP2_MAX), x);
-    const vec_T t = x + MAGIC; /* the integer nearest to x is in the low bits of t */
+    const vec_T t = x + MAGIC; /* the nearest integer is in the low bits of t */
     const vec_T f = x - (t - MAGIC);
 #endif
 #if F64
@@ -177,7 +175,7 @@ TARGET INLINE vec_T exp2_T(vec_T x)
 }
 
 #if BF16_PRODUCTS
-/* Returns 2^x with a relative error below 1e-4, for results that are rounded to bf16. */
+/* Returns 2^x with a relative error below 1e-4, for results in bf16. */
 TARGET INLINE vec_T exp2_coarse_T(vec_T x)
 {
     vec_T f, y;
@@ -201,8 +199,8 @@ TARGET INLINE vec_T exp2_coarse_T(vec_T x)
 }
 #endif
 
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r has a small
-   rounding error. NaN stays NaN. */
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
+   NaN stays NaN. */
 TARGET INLINE vec_T exp_T(vec_T x)
 {
     x = pick_T((mask_T)(x < -EXP_MAX), splat_T(-EXP_MAX), x);
@@ -212,8 +210,8 @@ TARGET INLINE vec_T exp_T(vec_T x)
     return exp2_T(r * LOG2E) * exp2_T(n);
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= EXP_MAX. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= EXP_MAX. With x = n * ln(2) + r, it is 2^(n - 1) * (e^r - 1) +
+   (2^(n - 1) - 1/2), which does not cancel near 0. */
 TARGET INLINE vec_T half_expm1_T(vec_T x)
 {
     const vec_T t = x * LOG2E + MAGIC, n = t - MAGIC;
@@ -249,7 +247,7 @@ TARGET INLINE vec_T expm1_T(vec_T x)
     return half_expm1_T(x) * (REAL)2;
 }
 
-/* Returns tanh(x) within 4 ulp: m / (m + 1), with m = (e^(2|x|) - 1) / 2 and the sign of x. */
+/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, m = (e^(2|x|) - 1) / 2. */
 TARGET INLINE vec_T tanh_T(vec_T x)
 {
     vec_T y = abs_T(x) * (REAL)2;
@@ -258,8 +256,8 @@ TARGET INLINE vec_T tanh_T(vec_T x)
     return (vec_T)((mask_T)(m / (m + (REAL)1)) | ((mask_T)x & ~MAGNITUDE));
 }
 
-/* Returns erf(x) within 2 ulp: x + x * p(x^2) for |x| < 1, else 1 - 2^-q(|x|), where q approximates -log2(1 - erf). The
-   result has the sign of x. */
+/* Returns erf(x) within 2 ulp: x + x * p(x^2) for |x| < 1, otherwise 1 - 2^-q(|x|) with the sign of x. q
+   approximates -log2(1 - erf). */
 TARGET INLINE vec_T erf_T(vec_T x)
 {
     const mask_T sign = (mask_T)x & ~MAGNITUDE;
@@ -315,8 +313,8 @@ TARGET INLINE vec_T erf_T(vec_T x)
 #endif
 }
 
-/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
-   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2, a sum of three constants (of fdlibm), is
+   subtracted first. Its error is below 1e-17 for angles up to 10^6. */
 TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
 {
     const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
@@ -351,7 +349,7 @@ TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
 TARGET INLINE vec_T sin_T(const wide_T *x) { return turn_T(x, 0); }
 TARGET INLINE vec_T cos_T(const wide_T *x) { return turn_T(x, 1); }
 
-/* Functions for which there is no vector instruction call the C library for each lane. */
+/* Without a vector instruction, the C library is called per lane. */
 
 TARGET INLINE vec_T log_T(vec_T x)
 {
@@ -367,7 +365,7 @@ TARGET INLINE vec_T log1p_T(vec_T x)
     return y;
 }
 
-/* Sets *to to *x without fractions: 0 for NaN, and at most 2^62 in size. */
+/* Truncates *x to *to, clipped to 2^62 in size. NaN becomes 0. */
 TARGET INLINE void truncate_T(ints_T *to, const wide_T *x)
 {
     for (int k = 0; k < LANES; k++) (*to)[k] = truncated((*x)[k]);
@@ -421,7 +419,7 @@ TARGET INLINE REAL lane_sum_T(vec_T x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET INLINE REAL lane_max_T(vec_T x)
 {
 #if LANES > 8
@@ -437,7 +435,7 @@ TARGET INLINE REAL lane_max_T(vec_T x)
     return x[0];
 }
 
-/* Whether an angle is above 10^6, so that the C library has to be called. */
+/* Whether an angle is above 10^6, which needs the C library. */
 TARGET INLINE int far_T(const wide_T *x)
 {
     const mask_T above = (mask_T)(abs_T(__builtin_convertvector(*x, vec_T)) > (REAL)1e6);
@@ -461,7 +459,7 @@ TARGET INLINE vec_T cos_any_T(const wide_T *x)
     return y;
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for LANES vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET INLINE vec_T lane_sums_T(vec_T *t)
 {
     UNROLL for (int r = 0; r < LANES; r += 2)
@@ -480,8 +478,7 @@ TARGET INLINE vec_T lane_sums_T(vec_T *t)
     return t[0];
 }
 
-/* Transposes LANES vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes LANES vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET INLINE void exchange_T(vec_T *t)
 {
     UNROLL for (int r = 0; r < LANES; r++)
@@ -516,8 +513,8 @@ TARGET INLINE void exchange_T(vec_T *t)
 #endif
 }
 
-/* to[y][x] = from[x][y], in squares of LANES rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched AHEAD rows early. */
+/* to[y][x] = from[x][y], in squares of LANES rows and columns, so that cache lines are written at once. Rows are
+   prefetched AHEAD rows early. */
 TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row)
 {
@@ -536,7 +533,7 @@ TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, 
 }
 
 #if !F64
-/* transpose_T from elements of 16 bits, which become floats. */
+/* transpose_T from 16-bit elements to floats. */
 TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row)
 {
@@ -554,7 +551,7 @@ TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, in
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_T to elements of 16 bits, rounded as by narrowed(). */
+/* transpose_T to 16-bit elements, rounded like narrowed(). */
 TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -571,8 +568,8 @@ TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 #endif
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
 {
     const vec_T old = load_T(sum) * factor, more = load_T(compensation) * factor + x, new = old + more;
@@ -581,7 +578,7 @@ TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
 }
 
 typedef int8_t flags_T __attribute__((vector_size(LANES)));
-/* Returns the lanes whose flag is not 0. The flag of lane k is flag[k * step]; lanes from `count` on are not read. */
+/* Returns the lanes whose flag is not 0. Lane k has flag[k * step]. Lanes from `count` on are not read. */
 TARGET INLINE mask_T flags_of_lanes_T(const uint8_t *flag, int64_t step, int64_t count)
 {
     flags_T lanes = {0};
@@ -628,26 +625,26 @@ TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, 
 }
 
 #if BF16_PRODUCTS
-/* A pair of bf16 has 32 bits, with the first element in the lower half. AVX512-BF16 has instructions that multiply
-   pairs, and that round floats to pairs. */
+/* A pair of bf16 in 32 bits, the first element in the lower half. AVX512-BF16 multiplies pairs, and rounds floats to
+   pairs. */
 typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
 typedef mask_T pairs_T __attribute__((aligned(2), may_alias));
 TARGET INLINE int32_t pair_T(const uint16_t *p) { return *(const near_T *)(const void *)p; }
 TARGET INLINE void set_pair_T(uint16_t *p, int32_t pair) { *(near_T *)(void *)p = pair; }
 TARGET INLINE mask_T load_paired_T(const uint16_t *p) { return *(const pairs_T *)(const void *)p; }
-/* Returns sum + a.first * b.first + a.second * b.second for each lane. b has a pair for each lane; a is one pair. */
+/* Returns sum + a.first * b.first + a.second * b.second per lane. a is one pair. */
 TARGET INLINE vec_T multiply_T(vec_T sum, int32_t a, mask_T b)
 {
     return (vec_T)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET INLINE mask_T interleaved_T(__m512i both) /* lane k: the pair of elements k of the lower and the upper half */
+TARGET INLINE mask_T interleaved_T(__m512i both) /* lane k: elements k of the lower and upper half */
 {
     const mask_T turns = {INTERLEAVED};
     return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Stores the pairs (first[k], second[k]) for LANES elements k. `second` is 0 if it is NULL. */
+/* Stores the pairs (first[k], second[k]) of LANES elements. `second` NULL: 0. */
 TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_T two[2] = {*(const halves_T *)(const void *)first,
