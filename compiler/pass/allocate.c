@@ -1,8 +1,8 @@
 /* Pads tiles to whole vectors along the lanes, and chooses their offsets in memory.
-   - Each thread has a workspace for its tiles. Tiles whose live ranges do not overlap may share memory. A leaf is a
-     statement without a body. A live range goes from the first to the last leaf that needs the tile.
+   - Tiles are in the thread's workspace. Tiles that are never live at the same time may share memory.
+   - A tile is live from the first to the last leaf (statement without a body) that needs it.
    - Shared tiles, and slots (tiles with an axis of chunks), are stored one after another.
-   - A tile that a single statement sets and reads stays in registers. */
+   - A tile that one statement sets and reads stays in registers. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -11,10 +11,10 @@ struct placing {
     struct loops *l;
     int count; /* the number of leaves */
     const struct stmt **leaf;
-    int *first, *last; /* for each tile: the first and the last leaf of its live range */
+    int *first, *last; /* the first and last leaf of each tile's live range */
 };
 
-/* Whether statement s sets tile a before it reads any of a. */
+/* Whether statement s sets tile a before reading it. */
 static bool sets_first(struct loops *l, const struct stmt *s, int a)
 {
     if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !stmt_reads(s, a);
@@ -28,7 +28,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     return false;
 }
 
-/* Stores the leaves of the list s in x->leaf if that is allocated, and counts them in x->count. */
+/* Stores the leaves of list s in x->leaf, if it is allocated, and counts them. */
 static void number(struct placing *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -45,9 +45,8 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* If a value from one iteration of a loop is read in a later iteration or after the loop, extends the live range of its
-   tile over the whole loop. `now` is the number of the first leaf of the list s. Returns the number of the first leaf
-   after the list. */
+/* Extends the live range of a tile over a loop if a value is read in a later iteration or after the loop. `now`: the
+   number of the first leaf. Returns the number after the last. */
 static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
@@ -78,8 +77,7 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 
 enum { LINE = 64, FAR = 8 * LINE };
 
-/* Rows that are a multiple of FAR bytes apart compete for a few sets of the L1 cache. So a gap of one cache line
-   follows each such row. */
+/* Rows at multiples of FAR bytes compete for a few sets of the L1 cache, so a cache line is added to each row. */
 int64_t padded_tile(struct array *array, int64_t lanes)
 {
     const int64_t element = dtype_bytes(array->dtype);
@@ -92,8 +90,7 @@ int64_t padded_tile(struct array *array, int64_t lanes)
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
 
-/* Returns the lowest free offset in the workspace for tile a. Tiles whose live ranges do not overlap with a's may share
-   its memory. */
+/* Returns the lowest free offset for tile a. */
 static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
 {
     int64_t offset = 0;
@@ -122,9 +119,8 @@ static bool is_compensation(const struct stmt *s, int a)
     return false;
 }
 
-/* Chooses the offsets of shared tiles and of slots. If `compensations`, handles only compensation tiles, otherwise all
-   other tiles. Compensations come last, because the carried tiles must have the layout of the slots
-   (pass/one_thread.c). */
+/* Chooses the offsets of shared tiles and slots: of compensation tiles if `compensations`, otherwise of all others.
+   Compensations come last, so that carried tiles have the layout of slots (pass/one_thread.c). */
 static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
 {
     for (int a = 0; a < l->arrays; a++) {

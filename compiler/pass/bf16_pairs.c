@@ -1,14 +1,11 @@
-/* Chooses the products of a quadratic form that multiply pairs of bf16 and add in f32. A pair is two neighbouring
-   elements along the summed axis. The target must have such instructions, and the results must stay accurate enough.
-   These products qualify:
-   - Two inputs as stored. A product of two bf16 is exact in f32, so only the order of the sum changes.
-   - Weights that are never negative, times values as stored. Rounding changes a weight by up to 2^-8 of the weight, and
-     thus a row by up to 2^-8 of its scale. Storing the row as bf16 can cause an error of that size, too. The sum of
-     weights that divides the row is not rounded.
-   - For gradients: weights, or gradients with respect to scores, times stored elements. The weights and gradients are
-     rounded, so the error of a result is up to 2^-8 of the sum of its terms' magnitudes.
-   Values computed from inputs (for example normalised queries, features, states) stay in f32. Rounding would give them
-   an error of 2^-8, and a later power or exponential would amplify this error. */
+/* Chooses the products of a quadratic form that multiply pairs of bf16 and add in f32. A pair is two neighbours along
+   the summed axis. These products qualify:
+   - Two inputs as stored: their products are exact in f32.
+   - Weights that are never negative, times stored values. Rounding changes a row by up to 2^-8 of its scale, as much as
+     storing it as bf16. The sum of weights is not rounded.
+   - For gradients: weights, or gradients of scores, times stored elements. The error is up to 2^-8 of the terms' sizes.
+   Values computed from inputs, such as normalised queries, stay in f32, because a later power or exponential would
+   amplify errors. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -20,8 +17,7 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->program.linear && !c->program.few;
 }
 
-/* Programs that keep a caller's state stay in f32: the state must have the same bits for every way to divide a sequence
-   into calls. */
+/* Programs with a caller's state stay in f32, because its bits must not depend on the division into calls. */
 static bool may_use_matrix_units(const struct compilation *c)
 {
     const struct program *const program = &c->program;
@@ -40,7 +36,7 @@ bool multiplies_tiles(const struct compilation *c)
     return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) && may_use_matrix_units(c);
 }
 
-/* Whether r reads an input in bf16 whose elements are contiguous along the axis. */
+/* Whether r reads a bf16 input that is contiguous along the axis. */
 static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 {
     const struct array *a = &l->array[r->of];
@@ -49,8 +45,8 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 
 static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile);
 
-/* Whether e, an expression of statement s, is never negative, given that the element `self` is not negative. `self` may
-   be NULL. Other operands are tiles that the statements from `body` to s write; NULL: nothing is known of them. */
+/* Whether e, an expression of statement s, is never negative if `self` is not (`self` may be NULL). Other operands
+   are tiles written from `body` to s; NULL: unknown. */
 static bool never_negative(const struct stmt *body, const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {
@@ -68,7 +64,7 @@ static bool never_negative(const struct stmt *body, const struct stmt *s, const 
     }
 }
 
-/* Whether no element of the tile is negative after the statements from `body` up to `end`. */
+/* Whether no element of the tile is negative after the statements from `body` to `end`. */
 static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile)
 {
     bool holds = false;
@@ -84,7 +80,7 @@ static bool holds_weights(const struct stmt *body, const struct stmt *end, const
     return holds;
 }
 
-/* Array `tile` is a copy of r's array. Returns the reference to `tile` that reads the element that r reads. */
+/* Array `tile` is a copy of r's array. Returns the reference to the same element of `tile`. */
 static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
 {
     const struct array *from = &l->array[r->of], *to = &l->array[tile];
@@ -103,8 +99,8 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
     return step;
 }
 
-/* If the next statement only multiplies the product by a constant, removes that statement and puts the constant into
-   `times` of the product. Does nothing if another statement reads the product. */
+/* If the next statement only multiplies the product by a constant, removes it and puts the constant into `times`.
+   Other readers prevent this. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;
@@ -127,8 +123,8 @@ static void take_factor(struct loops *l, struct stmt *dot)
     dot->next = map->next;
 }
 
-/* The product `dot` sums over the last axis of two inputs. The second operand is copied: the lanes are the last axis of
-   the copy, and each lane has a pair of elements. A matrix unit reads the first operand as stored, or a padded copy. */
+/* `dot` sums over the last axis of two inputs. The second is copied, with lanes last and pairs of elements. A matrix
+   unit reads the first as stored, or a padded copy. */
 bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit)
 {
     const struct axis *over = &l->module->axis[dot->axis];
@@ -151,8 +147,7 @@ bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int dep
     return true;
 }
 
-/* Copies the tile that `from` reads, rounded to bf16. The copy is made just before the product at *at. Returns the
-   number of the new tile. */
+/* Copies the tile of `from`, rounded to bf16, just before the product at *at. Returns the new tile. */
 static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from, const char *name, bool paired,
                        const struct matrix_unit *unit)
 {
@@ -174,10 +169,9 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* The tile is rounded after the statements from `body` to `end`. So maps that write the tile may compute exponentials
-   with low precision. If `all`, this marks all such maps with an exponential, otherwise only the last map. If the last
-   map multiplies another tile by a number, such as the factor of dropout, the maps that write that tile are marked,
-   too. */
+/* The tile is rounded after the statements from `body` to `end`, so maps that write it may compute exponentials with
+   low precision. Marks all such maps if `all`, otherwise the last. If that multiplies another tile by a number,
+   marks the maps of that tile. */
 static void make_coarse(struct stmt *body, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
@@ -196,8 +190,7 @@ static void make_coarse(struct stmt *body, const struct stmt *end, int tile, boo
 }
 
 /* Handles products that sum over the lanes for each key, such as dv[j] = sum over i of w[j][i] * dout[i]
-   (pass/lower/sweep.c). Copies w as rows rounded to bf16, and the second operand as pairs. Returns false, without a
-   change, for all other products. */
+   (pass/lower/sweep.c). Copies w as rows of bf16, the other operand as pairs. Returns false for other products. */
 static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth,
                         const struct matrix_unit *unit)
 {
@@ -218,8 +211,8 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
     return true;
 }
 
-/* The product *at sums values times weights over the keys of a tile. The weights are rounded just before the product.
-   If `any`, weights may be negative. */
+/* The product *at sums values times weights over the keys of a tile. Rounds the weights just before. `any`: they may
+   be negative. */
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any)
 {
@@ -240,13 +233,12 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     make_coarse(body, *at, weights.of, any);
     if (unit) {
         pad_matrix_result(&l->array[dot->assign[0].to.of], unit);
-        dot->assign[0].compensation = 0; /* a matrix unit adds inside its accumulators, without compensation */
+        dot->assign[0].compensation = 0; /* a matrix unit adds without compensation */
     }
     return true;
 }
 
-/* A loop with a period visits runs of neighbouring keys. Returns false if the runs of one of `loops` fill less than
-   half a tile. */
+/* Whether the runs of keys fill at least half a tile in periodic loops. */
 static bool fills_tiles(struct stmt *const *loops, int depth, const struct matrix_unit *unit)
 {
     for (int f = 0; f < depth; f++)
@@ -254,8 +246,8 @@ static bool fills_tiles(struct stmt *const *loops, int depth, const struct matri
     return true;
 }
 
-/* Only for programs that recompute saved values: lets sums of weights use exponentials with low precision. Forward does
-   the same, and a saved value must have the same bits in both programs. */
+/* In programs that recompute saved values, lets sums of weights use exponentials with low precision, like forward.
+   The bits must be equal. */
 static void sum_as_rounded(const struct loops *l, struct stmt *body)
 {
     for (struct stmt *s = body; s; s = s->next) {

@@ -1,8 +1,8 @@
 /* Groups tiles of queries into blocks that share the work on keys.
-   - A tile of queries is small, so that its scores for a tile of keys fit the L1 cache.
-   - Preparing a tile of keys (computing, widening or packing it) takes as long as processing several queries. So a
-     block prepares each tile of keys once, and then processes it with all its tiles of queries.
-   - Each tile of queries keeps its sums from one tile of keys to the next. */
+   - A tile of queries is small, so that scores fit the L1 cache.
+   - Preparing a tile of keys (computing, widening or packing it) takes as long as several queries. So a block prepares
+     each tile of keys once.
+   - Each tile of queries keeps its sums between tiles of keys. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -22,8 +22,7 @@ static bool runs_over(const struct blocks *x, const struct stmt *s)
     return runs;
 }
 
-/* Returns a condition that tells whether the region of s, a loop over keys, has points for the current queries and
-   keys. Returns NULL if no condition is known. */
+/* Returns a condition whether the region of loop s has points for the current queries and keys, or NULL. */
 static const struct expr *reached(struct module *m, const struct stmt *s)
 {
     struct ranges ranges;
@@ -42,8 +41,8 @@ static const struct expr *reached(struct module *m, const struct stmt *s)
     return any;
 }
 
-/* Moves the statements of list s that run over queries into loops over the block's tiles of queries. Consecutive
-   statements share a loop. Returns the new list. `keys` is the innermost loop over keys around s, or NULL. */
+/* Moves the statements over queries into loops over the block's tiles of queries; consecutive ones share a loop.
+   Returns the new list. `keys`: the innermost loop over keys around s, or NULL. */
 static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct stmt *keys)
 {
     struct module *m = x->l->module;
@@ -77,7 +76,7 @@ static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct 
     return first;
 }
 
-/* Whether the first statement of the list that touches tile a sets all its elements. */
+/* Whether the first statement that touches tile a sets all of it. */
 static bool set_first(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -87,8 +86,8 @@ static bool set_first(const struct stmt *s, int a)
     return false;
 }
 
-/* A tile must be held (stored for each tile of queries in the block) if several loops over tiles of queries use it.
-   Returns true if tile a need not be held: at most one loop uses it, and sets it first. */
+/* Whether tile a need not be held (stored for each tile of queries in the block): at most one loop uses it, and sets
+   it first. */
 static bool of_one_loop(const struct blocks *x, int a)
 {
     int users = 0;
@@ -105,10 +104,9 @@ static bool uses_axis(const struct array *a, int axis, bool last)
     return false;
 }
 
-/* Whether the statements of list s gain from a block of tiles of queries. There are two cases:
-   - A loop over keys computes values from keys only. A block computes these values once.
-   - A matrix unit multiplies keys. The unit needs operands in the L1 cache, and a block reads each tile of keys several
-     times in succession. */
+/* Whether a block of tiles of queries pays for list s:
+   - A loop over keys computes values of keys only. A block computes them once.
+   - A matrix unit multiplies keys. A block reads each tile of keys while it is in the L1 cache. */
 static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
 {
     for (; s; s = s->next)
@@ -119,8 +117,7 @@ static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
     return false;
 }
 
-/* Whether list s contains loops over keys, and all tiles of queries visit the same keys. So the phase of a loop must
-   not depend on queries, and no keys may be drawn at random. */
+/* Whether list s has loops over keys, and all tiles of queries visit the same keys. */
 static bool has_keys(const struct loops *l, const struct stmt *s)
 {
     bool keys = false;
@@ -137,7 +134,7 @@ static void make_block(struct loops *l, struct stmt *s, int64_t queries)
     const int64_t tiles = queries / s->step;
     struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
     if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
-    /* a tile with queries on another axis than the lanes would have to hold all queries of the block */
+    /* a tile with queries outside the lanes would have to hold all queries */
     for (int a = 0; a < l->arrays; a++)
         if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
     s->body = tile_by_tile(&x, s->body, NULL);

@@ -1,8 +1,7 @@
 /* Narrows a loop over j whose body does nothing outside a region of pairs (i, j).
-   - The loop runs only over the j that the region can contain for the current range of i. For example, tiles of keys
-     that are wholly masked are not computed.
-   - If the region compares ids, the loop skips tiles in which no id of j equals an id of i.
-   - The body tests the region only in tiles that are not wholly inside the region. */
+   - It runs only over j that the region can contain for the current i. So fully masked tiles are skipped.
+   - If the region compares ids, tiles without a common id are skipped.
+   - The region is tested only in tiles that are partly outside. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -14,13 +13,13 @@ static const struct expr *combine(struct module *m, enum expr_op op, const struc
     return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
 }
 
-/* Whether the union is one range without randomly drawn blocks. Then a lower and an upper bound describe it. */
+/* Whether the union is one range without drawn blocks. */
 static bool plain(const struct ranges *r)
 {
     return r->count == 1 && !r->range[0].drawn;
 }
 
-/* Stores the ranges in statement s. A missing lower bound becomes 0, a missing upper bound the size of the axis. */
+/* Stores the ranges in statement s. Missing bounds become 0 and the axis's size. */
 static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
 {
     struct range *kept = arena_alloc(l->module->arena, (size_t)r->count * sizeof *kept);
@@ -42,11 +41,10 @@ static bool only_masks(const struct stmt *s, const struct expr *region)
            s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, &s->operand[e->arg[1]->integer]);
 }
 
-/* `condition` is an IF that holds if the tile has points outside the region. Makes the statements in the list *at test
-   the region only then:
-   - A map that only masks elements outside the region moves into a copy of the IF.
-   - A product over the region gets the condition as its `when`. If it sums over the condition's axis, it also gets the
-     condition's ranges. */
+/* `condition` is an IF that holds if the tile has points outside the region. Makes the statements in *at test the
+   region only then:
+   - A map that only masks moves into a copy of the IF.
+   - A product over the region gets the condition as its `when`, or its ranges. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
 {
     for (; *at; at = &(*at)->next) {
@@ -66,7 +64,7 @@ static void guard(struct loops *l, struct stmt **at, const struct expr *region, 
     }
 }
 
-/* Removes the tests of the region from the statements in the list *at. */
+/* Removes tests of the region from the list *at. */
 static void drop_tests(struct stmt **at, const struct expr *region)
 {
     while (*at) {
@@ -79,7 +77,7 @@ static void drop_tests(struct stmt **at, const struct expr *region)
     }
 }
 
-/* Whether two bounds are equal while the loops over the axes in `single` process one index at a time. */
+/* Whether two bounds are equal inside loops over `single`, which have one index at a time. */
 static bool same_bound(struct module *m, const struct expr *a, const struct expr *b, uint32_t single)
 {
     int64_t difference;
@@ -94,8 +92,7 @@ static bool same_bound(struct module *m, const struct expr *a, const struct expr
     return known_difference(m, a, b, &difference) && difference == 0;
 }
 
-/* Limits loop s. If `single` is not 0, a region that has no other points than the loop runs over is not tested: then
-   it does not vary along the lanes. */
+/* Limits loop s. `single`: if the region only limits the loop, it is not tested. */
 static void limit(struct loops *l, struct stmt *s, uint32_t single)
 {
     struct module *m = l->module;
@@ -130,7 +127,7 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     if (condition->where || condition->ranges) guard(l, &s->body, s->where, condition);
 }
 
-/* `single`: the axes of the loops around s that process one index at a time, as bits; 0: not asked for. */
+/* `single`: axes of the loops around s with one index at a time, as bits; 0: not needed. */
 static void walk(struct loops *l, struct stmt *s, bool exact, uint32_t single)
 {
     for (; s; s = s->next) {
@@ -148,7 +145,7 @@ static struct stmt *loop_over(struct stmt *s, int axis, bool window)
     return found;
 }
 
-/* Makes the loop over windows of chunks skip the first chunks, if no query of the call attends to their keys. */
+/* Makes the loop over windows skip the first chunks if no query sees their keys. */
 static void skip_chunks(struct loops *l, int stream)
 {
     struct module *const m = l->module;

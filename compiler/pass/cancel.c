@@ -1,14 +1,13 @@
-/* Keeps small terms of an exponent accurate next to large terms. Position terms depend only on positions, for example
-   slope * distance. They can be large, but nearly cancel when the maximum of a row is subtracted. If a tile stored the
-   sum of all terms, rounding would remove the last digits of the other terms. So the tile stores only the other terms.
-   Each reader of the tile recomputes the position terms, as (position terms - maximum) + other terms. */
+/* Keeps small terms of an exponent accurate next to large ones. Position terms, such as slope * distance, can be
+   large but cancel when the row's maximum is subtracted. A stored sum would lose the digits of other terms. So a
+   tile stores only the other terms, and its readers compute (position terms - maximum) + other terms. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <math.h>
 
-/* Whether e is a position term: it reads no operand, is cheap enough to be computed twice, and is too small to make a
-   sum overflow. Sets *changes if e varies over the nest of s. */
+/* Whether e is a position term: without operands, cheap, and too small to overflow. Sets *changes if e varies over
+   the nest of s. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
     if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
@@ -27,8 +26,8 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
     return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
 }
 
-/* Adds e, or -e if `negative`, term by term to two sums, which are NULL while empty. The position terms that vary over
-   the nest are added to *positions, all other terms to *others. */
+/* Adds e, or -e if `negative`, term by term: position terms that vary over the nest to *positions, others to
+ *others. Empty sums are NULL. */
 static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
                   const struct expr **positions, const struct expr **others)
 {
@@ -42,7 +41,7 @@ static void split(struct module *m, const struct stmt *s, const struct expr *e, 
         *others = plus(m, *others, e, negative);
 }
 
-/* Returns the number of the operand that is equal to `to`, or -1. */
+/* Returns the operand equal to `to`, or -1. */
 static int operand_of(const struct stmt *s, const struct ref *to)
 {
     for (int k = 0; k < s->operands; k++)
@@ -50,8 +49,7 @@ static int operand_of(const struct stmt *s, const struct ref *to)
     return -1;
 }
 
-/* Returns e with leaf + positions in place of `leaf`. In particular, leaf - m becomes leaf + (positions - m), so that
-   large terms cancel first. */
+/* Returns e with leaf + positions for `leaf`. leaf - m becomes leaf + (positions - m), so large terms cancel first. */
 static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf,
                                          const struct expr *positions)
 {
@@ -64,7 +62,7 @@ static const struct expr *with_positions(struct module *m, const struct expr *e,
     return expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Whether s, a map or an IF around a map, only sets masked elements of the tile to an infinity. */
+/* Whether s, a map or an IF around one, only sets masked elements to an infinity. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     if (s->op == LOOPS_IF) return s->body && !s->body->next && masks(s->body, tile);
@@ -84,8 +82,7 @@ static bool takes_maximum(const struct stmt *s, const struct ref *tile)
            s->assign[0].expr->integer == own;
 }
 
-/* Whether the first assignment of s sets the tile to an expression such as exp2(tile - m), where m does not depend on
-   the tile. */
+/* Whether s first sets the tile to an expression such as exp2(tile - m), with m independent of the tile. */
 static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
@@ -95,8 +92,7 @@ static bool takes_difference(struct module *m, const struct stmt *s, const struc
     return e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf);
 }
 
-/* *at makes a tile. Moves the position terms of the tile to its readers. If *at then does nothing, removes it and
-   returns true. */
+/* Moves the position terms of the tile of *at to its readers. If *at then does nothing, removes it and returns true. */
 static bool cancel(struct loops *l, struct stmt **at)
 {
     struct module *m = l->module;

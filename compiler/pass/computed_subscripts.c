@@ -1,17 +1,14 @@
-/* If a MAP reads elements of a parameter at computed subscripts, copies these elements into a tile. Lanes must read
-   consecutive addresses, and computed subscripts need not be consecutive. Example: a MAP over [j i] reads
-   table[i - j + 127], clamped to the ends of the table.
-   - If the subscripts depend only on i - j, the tile is a strip: it has one element for each difference i - j in the
-     current ranges. Neighbouring lanes read neighbouring elements of the strip.
-   - Otherwise the tile has an element for each point of the axes on which the subscripts depend.
-   The gradient of such a parameter compares the subscript with the number of each element (differentiate/gather.c). A
-   tile of the same kind then holds the subscripts, so that they are not computed again for each element.
-   - A row of a parameter at a computed position is also copied if it is no whole number of vectors. */
+/* Copies elements at computed subscripts of a parameter into a tile, because lanes must read consecutive addresses.
+   Example: a MAP over [j i] reads table[i - j + 127].
+   - Subscripts of i - j only: the tile is a strip, with one element for each difference in the current ranges.
+   - Otherwise the tile has an element per point of the subscripts' axes.
+   - For the gradient of such a parameter (differentiate/gather.c), a tile holds the subscripts.
+   - A row at a computed position is also copied if it is no whole number of vectors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* If e is a sum of terms, returns the factor of the axis's index in e: for i - j and the axis of j returns -1. If e is
-   not such a sum, sets *linear to false. */
+/* Returns the factor of the axis's index in the sum e: -1 for i - j and axis j. If e is no such sum, sets *linear to
+   false. */
 static int64_t factor_of(const struct expr *e, int axis, bool *linear)
 {
     if (!(expr_axes(e) >> axis & 1)) return 0;
@@ -24,14 +21,14 @@ static int64_t factor_of(const struct expr *e, int axis, bool *linear)
     }
 }
 
-/* Returns the sum of the factors of the indices of axes a and b in e, like factor_of. Two sides of a comparison with
-   equal sums, such as i + 1 <= j, depend on the indices only through their difference. */
+/* Returns the sum of the factors of axes a and b in e, like factor_of. If both sides of a comparison have equal
+   sums, such as i + 1 <= j, only the difference matters. */
 static int64_t linear_in(const struct expr *e, int a, int b, bool *linear)
 {
     return factor_of(e, a, linear) + factor_of(e, b, linear);
 }
 
-/* Whether e depends on the indices of axes a and b only through their difference, as in (i - j) / 2. */
+/* Whether e depends on axes a and b only through their difference, as in (i - j) / 2. */
 static bool of_difference(const struct expr *e, int a, int b)
 {
     if (!(expr_axes(e) >> a & 1) && !(expr_axes(e) >> b & 1)) return true;
@@ -53,7 +50,7 @@ struct walk {
     struct stmt *loop[MAX_LOOPS];
 };
 
-/* Returns the innermost loop over the axis around the current statement, or NULL. */
+/* Returns the innermost loop over the axis, or NULL. */
 static const struct stmt *loop_over(const struct walk *x, int axis)
 {
     for (int k = x->depth - 1; k >= 0; k--)
@@ -61,7 +58,7 @@ static const struct stmt *loop_over(const struct walk *x, int axis)
     return NULL;
 }
 
-/* Returns the maximum number of indices in a current range of the axis; 0 if it is not known. */
+/* Returns the maximum size of a current range of the axis, or 0. */
 static int64_t width(const struct walk *x, int axis)
 {
     const struct stmt *const loop = loop_over(x, axis);
@@ -69,8 +66,8 @@ static int64_t width(const struct walk *x, int axis)
     return loop ? loop->step : a->source == SIZE_CONSTANT || a->source == SIZE_ROWS ? a->extent : 0;
 }
 
-/* Adds the tile, and returns a COPY of what `from` reads into the tile. Makes *r read the tile at subscript `at`. If
-   `at` is NULL, *r reads the tile along its own axes. */
+/* Adds the tile, and returns a COPY of what `from` reads. *r then reads the tile at subscript `at`, or along its own
+   axes if NULL. */
 static struct stmt *copy_into(struct walk *x, struct array tile, const struct ref *from, struct ref *r,
                               const struct expr *at)
 {
@@ -91,15 +88,14 @@ static struct stmt *copy_into(struct walk *x, struct array tile, const struct re
     return copy;
 }
 
-/* The elements of a strip: one for each difference (index of `lane`) - (index of `other`) in the current ranges. */
+/* The elements of a strip: a difference (index of `lane`) - (index of `other`) each. */
 struct differences {
-    int axis, lane, other; /* axis: the axis of the strip, or -1: there is none */
+    int axis, lane, other; /* axis: of the strip, or -1 */
     int64_t extent;
     const struct expr *lowest; /* the smallest difference, of element 0 */
 };
 
-/* Makes the axis of a strip. There is none if the indices in a current range are not consecutive, or if the module has
-   too many axes. */
+/* Makes the axis of a strip, unless a current range is not consecutive or there are too many axes. */
 static struct differences differences_of(const struct walk *x, int lane, int other)
 {
     struct module *const m = x->l->module;
@@ -110,15 +106,14 @@ static struct differences differences_of(const struct walk *x, int lane, int oth
     const char *const name = arena_printf(m->arena, "difference_%lld", (long long)d.extent);
     d.axis = module_find_axis(m, name);
     if (d.axis < 0) d.axis = module_axis(m, name, SIZE_CONSTANT, d.extent);
-    /* the first index of `lane` minus the last index of `other` */
+    /* first index of `lane` - last index of `other` */
     d.lowest = expr_make(m, EXPR_ADD,
                          expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
                          expr_int(m, 1), NULL);
     return d;
 }
 
-/* Returns e, which depends on the indices of `lane` and `other` through their difference, for an element of the strip.
- */
+/* Returns e, which depends on the difference, for an element of the strip. */
 static const struct expr *of_strip(struct module *m, const struct differences *d, const struct expr *e)
 {
     e = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, d->other), expr_int(m, 0));
@@ -126,7 +121,7 @@ static const struct expr *of_strip(struct module *m, const struct differences *d
                         expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, d->axis), d->lowest, NULL));
 }
 
-/* Returns the subscript of the strip's element for the indices of `lane` and `other`. */
+/* Returns the subscript of the strip's element for `lane` and `other`. */
 static const struct expr *place_in_strip(struct module *m, const struct differences *d)
 {
     const struct expr *const difference = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_INDEX, d->lane),
@@ -134,8 +129,7 @@ static const struct expr *place_in_strip(struct module *m, const struct differen
     return expr_make(m, EXPR_SUB, difference, d->lowest, NULL);
 }
 
-/* Makes the strip for *r, whose subscripts depend on (index of `lane`) - (index of `other`). Returns the COPY into the
-   strip, or NULL if there is no strip. */
+/* Makes the strip for *r, whose subscripts depend on the difference. Returns the COPY into it, or NULL. */
 static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
 {
     struct module *const m = x->l->module;
@@ -147,7 +141,7 @@ static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
     return copy_into(x, tile, &from, r, place_in_strip(m, &d));
 }
 
-/* Returns the COPY for operand *r of statement s, and makes *r read the new tile. */
+/* Returns the COPY for operand *r of statement s, which then reads the new tile. */
 static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r, int lane)
 {
     const uint32_t used = ref_axes(r);
@@ -169,8 +163,8 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
 
 /* ---- subscripts that are compared with the number of each element ---- */
 
-/* Returns a subexpression of e that is a subscript compared with an index of a constant axis of s, and sets *index to
-   the index. Returns NULL if there is none that takes longer than reading it from a tile. */
+/* Returns a costly subexpression of e that is a subscript compared with an index of a constant axis, or NULL. Sets
+ *index. */
 static const struct expr *compared_subscript(const struct walk *x, const struct stmt *s, const struct expr *e,
                                              const struct expr **index)
 {
@@ -195,8 +189,8 @@ static const struct expr *compared_subscript(const struct walk *x, const struct 
     return NULL;
 }
 
-/* Returns a MAP that stores the subscript e in a new tile, and sets *r to the reference that reads it. The tile is a
-   strip if e depends only on the difference of two indices. Returns NULL if the size of a range is not known. */
+/* Returns a MAP that stores the subscript e in a new tile, which is a strip if e depends only on a difference. *r
+   reads it. Returns NULL if the size of a range is unknown. */
 static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const struct expr *e, struct ref *r)
 {
     struct loops *const l = x->l;
@@ -230,9 +224,8 @@ static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const 
     return map;
 }
 
-/* Makes the statement *at compare an element of a tile, in place of a subscript in assignment k that it computes for
-   each index with which it compares it. Inserts the MAP that fills the tile, and returns it; NULL: there is no such
-   subscript. */
+/* Makes statement *at compare an element of a tile instead of a subscript in assignment k. Inserts and returns the
+   MAP that fills the tile, or NULL. */
 static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
 {
     struct module *const m = x->l->module;
@@ -257,7 +250,7 @@ bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64
 {
     const struct array *const a = &l->array[r->of];
     const struct axis *const axis = &l->module->axis[lane];
-    bool row = false; /* it reads a row at a computed position */
+    bool row = false; /* a row at a computed position */
     if (a->kind != ARRAY_PARAM || !ref_uses_axis(r, lane)) return false;
     if (ref_computes_with(r, lane)) return true;
     for (int k = 0; k < r->rank; k++) row |= ref_axis(r, k) < 0 && axis_is_sequence(&l->module->axis[a->axes[k]]);

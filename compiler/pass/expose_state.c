@@ -1,20 +1,17 @@
-/* Stores the carried states in memory of the caller, for programs that process one sequence in several calls
-   (`extend`). Each call starts from the states of the previous call and adds only full chunks. If the last chunk is not
-   full, queries attend to its keys directly. So the result has the same bits for every way to divide the sequence into
-   calls. Terms:
-   - kept tile: a carried tile that is stored in the caller's state.
-   - slot: a tile with the sum of one chunk, which later holds the state before the chunk.
-   - fold: the statements that add a slot to its carried tile.
-   - window: the chunks that have slots at one time. The loop over windows contains the loops that sum chunks, fold
-     slots and read states. */
+/* Stores the carried states in the caller's memory, for `extend`. A call adds only full chunks to the states. Queries
+   attend directly to the keys of a chunk that is not full. So the bits do not depend on the division into calls. Terms:
+   - kept tile: a carried tile in the caller's state
+   - slot: a tile with the sum of a chunk, later the state before the chunk
+   - fold: the statements that add a slot to its carried tile
+   - window: chunks with slots at one time; its loop contains the loops that sum, fold and read */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Returns the list of statements s for a chunk that is not full: without assignments to kept tiles, and without
-   statements that then do nothing. */
+/* Returns list s for a chunk that is not full: without assignments to kept tiles and statements that then do
+   nothing. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
     struct stmt *first = s, **at = &first;
@@ -32,7 +29,7 @@ static struct stmt *without_kept(const struct loops *l, struct stmt *s)
     return first;
 }
 
-/* Returns a copy of the list of statements s, with their bodies. */
+/* Returns a copy of list s with its bodies. */
 static struct stmt *copy_of(struct loops *l, const struct stmt *s)
 {
     struct stmt *first = NULL, **at = &first;
@@ -45,8 +42,8 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* `fold` is a loop over the chunks of a window. Splits it at chunk number `full`. The first loop folds the full chunks.
-   The second loop is for the chunk that is not full: it only stores the state before the chunk in the slot. */
+/* Splits `fold`, a loop over chunks, at chunk number `full`. The first loop folds full chunks. The second stores the
+   state before the last chunk in its slot. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
@@ -58,7 +55,7 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
     fold->next = open;
 }
 
-/* Limits the loops over keys in the list s to full chunks of `length` keys. */
+/* Limits loops over keys in list s to full chunks of `length` keys. */
 static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
 {
     for (; s; s = s->next) {
@@ -68,8 +65,7 @@ static void sum_full(struct module *m, struct stmt *s, int stream, const struct 
     }
 }
 
-/* Finds the assignment in the list s that copies a kept tile to tile `slot`, to save the state before the chunk.
-   Returns the number of the kept tile, or -1. */
+/* Finds the assignment in list s that copies a kept tile to tile `slot`. Returns the kept tile, or -1. */
 static int kept_before(const struct loops *l, const struct stmt *s, int slot)
 {
     for (; s; s = s->next) {
@@ -87,8 +83,8 @@ static int kept_before(const struct loops *l, const struct stmt *s, int slot)
     return -1;
 }
 
-/* Chooses the offset of each kept tile in a head's part of the state. The layout does not depend on the target. The
-   tiles that queries read come first, with the layout of a chunk's slot. All other kept tiles follow. */
+/* Chooses the offset of each kept tile in a head's state, for all targets the same. Tiles that queries read come
+   first, with the layout of a slot. */
 static void place_kept(struct compilation *c, const struct stmt *folds)
 {
     enum { LINE = 64 };
@@ -99,10 +95,10 @@ static void place_kept(struct compilation *c, const struct stmt *folds)
         const int kept = kept_before(l, folds, slot);
         const int64_t line = LINE / dtype_bytes(l->array[slot].dtype), length = padded_tile(&l->array[slot], line);
         c->state.slot_is_kept &= kept >= 0;
-        if (kept < 0) continue; /* the slot holds a compensation for sums within one chunk */
+        if (kept < 0) continue; /* the slot holds a compensation within one chunk */
         padded_tile(&l->array[kept], line);
         l->array[kept].offset = l->array[slot].offset = l->kept;
-        l->kept += length; /* reserves the size of the slot, which can be larger than the kept tile */
+        l->kept += length; /* the slot can be larger than the kept tile */
     }
     l->slot = l->kept;
     for (int a = 0; a < l->arrays; a++) {
@@ -128,8 +124,8 @@ static bool has_loop(const struct stmt *s, int axis)
 
 /* ---- adding one state to another ---- */
 
-/* In a program that adds a second state to the caller's state, the second state takes the place of the slots. It has no
-   axis of chunks. So if r reads a slot, this removes the subscript for the chunk. */
+/* In a program that adds a second state, this state replaces the slots, without an axis of chunks. Removes the
+   chunk's subscript if r reads a slot. */
 static void use_folded(struct loops *l, struct ref *r)
 {
     if (!array_has_slots(l, &l->array[r->of])) return;
@@ -164,8 +160,7 @@ static bool is_read(struct module *m, const struct stmt *s, int array)
     return read;
 }
 
-/* Removes assignments to tiles that no statement of the list reads; assignments to kept tiles stay. If an operand is
-   not used any more, the statement's first operand replaces it. */
+/* Removes assignments to tiles that are not read, except kept ones. The first operand replaces unused ones. */
 static void without_unread(const struct loops *l, struct stmt *first)
 {
     for (struct stmt *s = first; s; s = s->next) {
@@ -180,7 +175,7 @@ static void without_unread(const struct loops *l, struct stmt *first)
     }
 }
 
-/* Returns the loop that contains `window` directly, or NULL. */
+/* Returns the loop that directly contains `window`, or NULL. */
 static struct stmt *head_around(struct stmt *s, const struct stmt *window)
 {
     struct stmt *found = NULL;
@@ -191,8 +186,7 @@ static struct stmt *head_around(struct stmt *s, const struct stmt *window)
     return found;
 }
 
-/* Removes everything but the folds from the program of a head. The folds then add a second state to the caller's state.
-   The slots become tiles of the second state, without an axis of chunks. */
+/* Keeps only the folds of a head's program, which add a second state. The slots become tiles of the second state. */
 static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
 {
     struct stmt *first = NULL, **at = &first;
@@ -222,7 +216,7 @@ static struct stmt *loop_along(struct stmt *s, int axis)
     return found;
 }
 
-/* Keeps the states, and adds only full chunks to them. */
+/* Keeps the states, and adds only full chunks. */
 static void expose_corrected(struct compilation *c, int stream)
 {
     enum { LINE = 64 };
@@ -249,7 +243,7 @@ static void expose_corrected(struct compilation *c, int stream)
 void pass_expose_state(struct compilation *c)
 {
     if (!program_keeps_state(&c->program)) return;
-    if (c->separated.early_chunks) return; /* the state may already contain chunks that a query must not see */
+    if (c->separated.early_chunks) return; /* the state may contain chunks that a query must not see */
     struct loops *const l = c->loops;
     struct module *const m = l->module;
     struct roles roles;

@@ -1,16 +1,15 @@
-/* Computes long feature vectors in parts, because a part stays in the caches. A part is a range of the features, along
-   a constant axis of the tile that holds them. The members are the statements that use the tile: the map that sets the
-   tile, and its readers, mostly products. The pass puts the members into a loop over the parts. A product that sums
-   over the features then adds one part per iteration. */
+/* Computes long feature vectors in parts, which stay in the caches. A part is a range of the features, along a
+   constant axis. The members are the statements that use the tile of features; they are put into a loop over the
+   parts. A product over features adds one part per iteration. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* PART is the default number of elements in a part. Products divide longer sums at this length anyway. */
+/* PART: the default length of a part. Products divide longer sums at this length anyway. */
 enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16 };
 
-/* Whether s runs over the axis and can be limited to a part of it. */
+/* Whether s runs over the axis and can be limited to a part. */
 static bool runs_over(const struct loops *l, const struct stmt *s, int axis)
 {
     if (s->op == LOOPS_FOR || s->op == LOOPS_IF || (s->op == LOOPS_COPY && !l->array[s->assign[0].to.of].matrix))
@@ -27,8 +26,7 @@ static bool plain_along(const struct array *a, const struct ref *r, int axis)
     return true;
 }
 
-/* Collects the members for tile a, from statement `first` on. Returns their number, or 0 if the members cannot share
-   one loop over the axis. */
+/* Collects the members for tile a from statement `first` on. Returns their number, or 0 if they cannot share a loop. */
 static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
 {
     int members = 0, total = stmts_touching(l->body, a);
@@ -37,8 +35,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
             if (members == MAX_MEMBERS || !runs_over(l, s, axis)) return 0;
             for (int k = 0; k < s->operands; k++)
                 if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
-            /* a member must not touch the result of an earlier member, because that result is complete only after the
-               last iteration */
+            /* a member must not touch the result of an earlier one, which is complete only after the loop */
             for (int m = 0; m < members; m++)
                 for (int k = 0; k < member[m]->assigns; k++) {
                     int made = member[m]->assign[k].to.of;
@@ -47,7 +44,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
             member[members++] = s;
             continue;
         }
-        /* s is not a member. It moves ahead of the loop, so it and the earlier members must not depend on each other */
+        /* s is no member, and moves ahead of the loop, so it must not depend on earlier members */
         if (s->body) return 0;
         for (int m = 0; m < members; m++) {
             for (int k = 0; k < member[m]->assigns; k++)
@@ -59,7 +56,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
     return members > 1 && members == total ? members : 0;
 }
 
-/* Returns a map that sets the product's result to 0. Changes the product, so that it adds to the result. */
+/* Returns a map that sets the product's result to 0. The product then adds. */
 static struct stmt *zero(struct loops *l, struct stmt *dot)
 {
     struct stmt *s = stmt_new(l, LOOPS_MAP);
@@ -101,8 +98,8 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t pa
         if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
 }
 
-/* Splits tiles made in the list *body. `parallel`: a parallel loop is around the list. `around`: a bit for each axis of
-   the loops around the list. The list already runs over a part of each of these axes. */
+/* Splits tiles made in list *body. `parallel`: a parallel loop is around it. `around`: axes of the loops around it,
+   as bits. */
 static void walk(struct compilation *c, struct stmt **body, int64_t part, bool parallel, uint32_t around)
 {
     struct loops *l = c->loops;

@@ -1,23 +1,20 @@
-/* Rearranges the program for calls with few queries. Members are the query heads that share one key/value head. The
-   queries of all members become the rows of one tile: one axis of rows replaces the axes of members and queries, with
-   row = member * n_q + query.
-   - The lanes hold keys, or the elements of a value.
-   - Sums over keys become states with one row for each query. The lower pass sums these states chunk by chunk.
-   - Keys and values are read once for all rows, and several threads can share one head. */
+/* Rearranges the program for calls with few queries. The queries of all members (query heads of a key/value head)
+   become the rows of one tile: row = member * n_q + query.
+   - The lanes hold keys, or elements of a value.
+   - Sums over keys become states with a row per query, which are summed chunk by chunk.
+   - Keys and values are read once for all rows, and threads can share a head. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* The axis of rows, which replaces the axes `query` and `member`. query_of and member_of are expressions over the axis
-   of rows: the query and the member of a row. */
+/* The axis of rows. query_of, member_of: the query and member of a row. */
 struct rows {
     struct module *m;
     int query, member, axis;
     const struct expr *query_of, *member_of;
 };
 
-/* Whether the axis of queries directly follows the axis of members in v. Then the elements of v are already stored in
-   the order of rows. */
+/* Whether queries directly follow members in v, so that its elements are in the order of rows. */
 static bool side_by_side(const struct rows *x, const struct value *v)
 {
     for (int k = 0; k + 1 < v->rank; k++)
@@ -25,14 +22,13 @@ static bool side_by_side(const struct rows *x, const struct value *v)
     return false;
 }
 
-/* Whether v is an array of the caller that keeps its axes of queries and members. Rows then read v at query_of and
-   member_of. */
+/* Whether v is an array of the caller with queries and members, which rows read at query_of and member_of. */
 static bool looked_up(const struct rows *x, const struct value *v)
 {
     return v->operands == 0 && !side_by_side(x, v);
 }
 
-/* Whether a value other than a map, such as a product, reads value v. */
+/* Whether another value than a map reads v. */
 static bool multiplied(const struct graph *g, const struct value *v)
 {
     for (int u = 0; u < g->values; u++)
@@ -41,7 +37,7 @@ static bool multiplied(const struct graph *g, const struct value *v)
     return false;
 }
 
-/* Whether e reads lists of blocks that differ from one query head to the next. A tile reads the lists of one head. */
+/* Whether e reads lists of blocks that differ between query heads. */
 static bool reads_lists_of_heads(const struct rows *x, const struct expr *e)
 {
     if (e->op == EXPR_DRAWN && expr_axes(e->arg[2]) >> x->member & 1) return true;
@@ -50,7 +46,7 @@ static bool reads_lists_of_heads(const struct rows *x, const struct expr *e)
     return false;
 }
 
-/* Returns the reason why rows cannot replace the axes of members and queries in v, or NULL. */
+/* Returns why rows cannot replace members and queries in v, or NULL. */
 static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
 {
     const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
@@ -76,8 +72,7 @@ static const struct expr *of_rows(const struct rows *x, const struct expr *e)
     return expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->member), x->member_of);
 }
 
-/* Replaces the axes of members and queries in `axes` by the axis of rows, and returns the new rank. If `sub` is not
-   NULL, changes the subscripts in the same way. */
+/* Replaces members and queries in `axes` by rows, and returns the new rank. `sub`, if not NULL, changes, too. */
 static int replace_axes(const struct rows *x, int rank, int *axes, const struct expr **sub)
 {
     int kept = 0;

@@ -1,6 +1,6 @@
-/* Moves a constant factor of an inner product into one of its operands: (q . k) * c becomes (q * c) . k. The pass
-   chooses an operand whose run-time axes all occur in the output, usually the queries. The constant is then multiplied
-   with each element of a query, instead of with each pair of query and key. */
+/* Moves a constant factor of an inner product into an operand: (q . k) * c becomes (q * c) . k. The operand, usually
+   the queries, has only run-time axes of the output. So the constant multiplies each element of a query, not each
+   pair. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -13,8 +13,7 @@ static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const 
     return false;
 }
 
-/* Returns the subexpression leaf * constant of e. Returns NULL if e has none, or if `leaf` also occurs elsewhere in
-   e. */
+/* Returns leaf * constant in e. Returns NULL if there is none, or `leaf` also occurs elsewhere. */
 static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
     const struct expr *found = NULL;
@@ -26,7 +25,7 @@ static const struct expr *only_product(const struct expr *e, const struct expr *
     return found && !uses_elsewhere(e, leaf, found) ? found : NULL;
 }
 
-/* If every user of value v multiplies v by the same constant, returns this constant. Returns 1 otherwise. */
+/* Returns the constant by which all users multiply value v, or 1. */
 static double common_factor(const struct graph *g, int v)
 {
     double factor = 1;
@@ -44,8 +43,7 @@ static double common_factor(const struct graph *g, int v)
     return factor;
 }
 
-/* Whether the product multiplies two inputs as stored, by instructions for bf16. Such a product stays: scaled elements
-   would have to be rounded to bf16 again. */
+/* Whether the product multiplies two stored inputs in bf16. Scaling would round them again. */
 static bool of_stored(const struct compilation *c, const struct value *v)
 {
     const struct value *value = c->graph->value;
@@ -53,8 +51,7 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether the first output has every run-time axis of v. Then a map of v runs once for each query, outside the sum over
-   keys. */
+/* Whether the first output has all run-time axes of v, so that a map of v is outside the sum over keys. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)

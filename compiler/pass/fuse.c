@@ -1,9 +1,9 @@
-/* Merges neighbouring maps over one nest, so that elements stay in registers between the maps. Also reuses memory: if
-   the last reader of tile a computes a tile b of the same shape element by element, b takes over the memory of a. */
+/* Merges neighbouring maps over one nest, so that elements stay in registers. If the last reader of tile a computes
+   a tile b of the same shape, element by element, b reuses a's memory. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Whether the first statement in the list that touches array a sets all its elements without reading them. */
+/* Whether the first statement that touches array a sets all of it without reading. */
 static bool first_sets(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -52,7 +52,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
         if (!pointwise || !first_sets(body, from)) continue;
         bool later = false;
         for (const struct stmt *after = s->next; after; after = after->next) later |= stmt_touches(after, from);
-        /* both tiles are used in this list only, so no element is needed after an iteration */
+        /* both tiles are used only here, so no element is needed after an iteration */
         if (later || stmts_touching(l->body, from) != stmts_touching(body, from) ||
             stmts_touching(l->body, to) != stmts_touching(body, to))
             continue;
@@ -66,7 +66,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
 
 /* ---- merging ---- */
 
-/* Whether s reduces across the lanes: a result lacks the nest's last axis. Such a statement is not merged. */
+/* Whether s reduces across the lanes. */
 static bool across_lanes(const struct stmt *s)
 {
     for (int k = 0; k < s->assigns; k++)
@@ -74,8 +74,8 @@ static bool across_lanes(const struct stmt *s)
     return false;
 }
 
-/* Whether a and b, in this order, can run in one nest. If one statement writes an array and the other reads it, both
-   must access only the current element of the array. The statements must not write the same array. */
+/* Whether a and b, in this order, can share a nest. If one writes an array that the other reads, both access only
+   the current element. Both do not write the same array. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
     for (int w = 0; w < a->assigns; w++) {
@@ -110,8 +110,7 @@ static bool exponentiates(const struct stmt *s)
     return any;
 }
 
-/* Some inputs are filled by another program of the call, and only if the caller wants certain gradients. Otherwise
-   their pointers are NULL. Returns whether a reads such an input that b does not read. Then b may run without a, so
+/* Whether a reads an input that b does not read, and that is NULL unless the caller wants certain gradients. Then
    they must not be merged. */
 static bool needs_more(const struct loops *l, const struct stmt *a, const struct stmt *b)
 {
@@ -149,7 +148,7 @@ static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Whether a and b can be exchanged: neither has a body, and neither writes an array that the other touches. */
+/* Whether a and b can be exchanged: no body, and no array that one writes and the other touches. */
 static bool exchangeable(const struct stmt *a, const struct stmt *b)
 {
     if (a->body || b->body) return false;
@@ -160,8 +159,7 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Moves *at down to just before the next map over the same nest. Returns false if there is no such map, or if *at must
-   stay before a statement in between. */
+/* Moves *at down to just before the next map over the same nest. Returns false if that is impossible. */
 static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;
@@ -188,12 +186,12 @@ static void walk(struct loops *l, struct stmt **body)
         if (!((*at)->next && merge(l, *at, (*at)->next)) && !move_down(at)) at = &(*at)->next;
 }
 
-/* Removes arrays that no statement touches. The remaining arrays keep their order. */
+/* Removes arrays that no statement touches. */
 static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        /* expressions read integers by name and not as operands */
+        /* expressions read integers by name */
         if (stmts_touching(l->body, a) == 0 && !dtype_is_integer(l->array[a].dtype)) continue;
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
@@ -203,8 +201,7 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    /* a statement of a gradient runs only if the caller wants this gradient, so statements of different gradients stay
-       separate */
+    /* a statement of a gradient runs only if the caller wants it, so different ones stay separate */
     if (program_adds_totals(&c->program)) return;
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);

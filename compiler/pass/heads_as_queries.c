@@ -1,8 +1,6 @@
-/* Rearranges the program for calls with few queries, in which many query heads share a key/value head. These query
-   heads take the place of the queries: a tile has one query of several heads, so that one read of a key serves all of
-   them. The queries of a head take the place of the heads. The emitted code passes the sizes and the strides of q and
-   out accordingly; storage does not change. The pass swaps the two axes in all expressions, and in computed values that
-   have one of them. */
+/* Rearranges the program for few queries of many heads that share a key/value head. The heads take the place of
+   queries: a tile has one query of several heads, which share each read of a key. The queries take the place of
+   heads. The emitted code exchanges sizes and strides; storage does not change. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -14,7 +12,7 @@ struct swap {
 
 static const struct expr *swapped(const struct swap *x, const struct expr *e)
 {
-    /* LO and HI do not occur in a graph; they stand for the index and the size of members until queries are replaced */
+    /* LO and HI do not occur in a graph; they stand for members until queries are replaced */
     const struct {
         enum expr_op from, to;
         int of, by;
@@ -33,15 +31,14 @@ static int position_of(const struct value *v, int axis)
     return -1;
 }
 
-/* Whether a value of queries gets an axis of heads, too: it is computed for each lane, as in the quadratic form,
-   although it is the same for all. The emitter has no maps whose lanes are elements of a table. */
+/* Whether a value of queries also gets an axis of heads, because the emitter has no maps whose lanes are elements of
+   a table. */
 static bool of_queries_alone(const struct swap *x, const struct value *v)
 {
     return position_of(v, x->query) >= 0 && position_of(v, x->member) < 0;
 }
 
-/* Writes the new axes of the value to `to`, and returns how many there are. A value with both axes keeps its order of
-   storage, with heads before queries. */
+/* Writes the new axes of the value to `to`, and returns their number. With both axes, heads stay before queries. */
 static int swapped_axes(const struct swap *x, const struct value *v, const int *axes, int *to)
 {
     const bool both = position_of(v, x->query) >= 0 && position_of(v, x->member) >= 0;
@@ -53,7 +50,7 @@ static int swapped_axes(const struct swap *x, const struct value *v, const int *
     return rank;
 }
 
-/* Rewrites the subscripts of a reference to a value that had these axes. */
+/* Rewrites the subscripts of a reference to such a value. */
 static void swap_subscripts(const struct swap *x, const struct value *of, struct ref *r)
 {
     const struct ref old = *r;
@@ -85,7 +82,7 @@ void pass_heads_as_queries(struct compilation *c)
         const bool query = position_of(value, x->query) >= 0, member = position_of(value, x->member) >= 0;
         if (value->op == GRAPH_INPUT && query != member)
             c->reason = "an array has an axis of queries or of heads alone";
-        /* a parameter has no strides that could be exchanged */
+        /* a parameter has no strides to exchange */
         if (value->op == GRAPH_PARAM && (query || member)) c->reason = "a parameter has an axis of queries or of heads";
         if (value->integers) c->reason = "an array has integers of keys";
         if (of_queries_alone(x, value) && value->rank == MAX_RANK) c->reason = "a value has too many axes";

@@ -1,5 +1,5 @@
-/* Prepares products for matrix units. Pads tiles to whole tile registers (16 rows of 64 bytes), and defers constant
-   factors of products. */
+/* Prepares products for matrix units: pads tiles to tile registers (16 rows of 64 bytes), and defers constant
+   factors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -23,8 +23,7 @@ void pad_matrix_result(struct array *a, const struct matrix_unit *unit)
 
 /* ---- factors ---- */
 
-/* Whether s only replaces elements of the tile by 0 or by an infinity. Such a statement may run before or after a
-   multiplication by a positive constant. */
+/* Whether s only replaces elements by 0 or an infinity, so that a positive factor may move past it. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     const struct expr *e = s->assign[0].expr;
@@ -41,7 +40,7 @@ static bool sets(const struct stmt *s, const struct ref *tile)
     return false;
 }
 
-/* Whether s is a map that accesses the tile only at the current element, and sets it only with FOLD_SET. */
+/* Whether s is a map that accesses only the tile's current element, and sets it with FOLD_SET. */
 static bool at_point(const struct stmt *s, const struct ref *tile)
 {
     for (int k = 0; k < s->operands; k++)
@@ -68,7 +67,7 @@ void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *u
         map->axes[0] != dot->axes[0] || map->axes[1] != dot->axes[1] || !ref_equal(&there, &dot->assign[0].to) ||
         !ref_equal(&map->operand[0], &dot->assign[0].to))
         return;
-    struct stmt *end = map->next; /* the first statement after `map` that sets the tile again */
+    struct stmt *end = map->next; /* the next statement that sets the tile */
     for (; end; end = end->next) {
         if (!stmt_touches(end, tile.of) || (!end->body && masks(end, &tile))) continue;
         if (end->body || !at_point(end, &tile)) return;

@@ -1,15 +1,11 @@
-/* Moves the products of a linear form to matrix units: features times the state before a chunk, features times values,
-   and products inside a chunk. The operands become bf16; sums stay in f32.
-   - Weights inside a chunk that are never negative are rounded to bf16 before they are multiplied with values. Rounding
-     changes a weight by up to 2^-8 of its size, which is the whole error that a row may have.
-   - All other operands are split into two bf16 terms: the rounded number, and its rounding error. The product of two
-     second terms is left out, so the error is about 2^-16 of the operands' sizes. A single term is not enough: if
-     features can be negative, a small weight is a sum of products that nearly cancel.
-   - All products stay in f32 if rows are divided by a sum of weights that can be negative. If the sum nearly vanishes,
-     an error of 2^-16 is too large.
-   - A product stays in f32 if weights are computed from its square or a higher power. If the product nearly vanishes,
-     the power multiplies its relative error. Exception: in a product of a parameter with stored rows, the parameter is
-     split into three bf16 terms, which hold all digits of f32. */
+/* Moves products of a linear form to matrix units, with operands in bf16 and sums in f32: features times state,
+   features times values, and products inside a chunk.
+   - Weights inside a chunk that are never negative are rounded to bf16, an error of up to 2^-8 of their size.
+   - Other operands are split into two bf16 terms, the rounded number and its error: about 2^-16 of their size. One term
+     is not enough if features can be negative, because products may cancel.
+   - If rows are divided by a sum of weights of both signs, all products stay in f32.
+   - If weights are a power of a product, it stays in f32, because the power multiplies its error. Exception: in a
+     product of a parameter with stored rows, the parameter is split into three terms, which hold all digits. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -21,20 +17,19 @@
 struct states {
     struct loops *l;
     const struct target *target;
-    int arrays;            /* the number of arrays before the pass adds copies */
-    bool *assumed;         /* for each array: the current proof assumes that no element is negative */
-    bool *non_negative;    /* for each array: it is proved that no element is negative */
+    int arrays;            /* arrays without the copies of this pass */
+    bool *assumed;         /* of each array: the current proof assumes that no element is negative */
+    bool *non_negative;    /* of each array: it is proved that no element is negative */
     bool none_is_negative; /* no weight inside a chunk is negative */
-    int *power;            /* for each array: the highest power of the examined product in its elements; 2 for its
-                              square */
+    int *power;            /* of each array: the highest power of the examined product */
 };
 
 /* ---- signs ---- */
 
 static bool none_negative(struct states *x, int a);
 
-/* Whether e, an expression of statement s, is never negative. `above` is an expression that is positive wherever e is
-   computed, or NULL. */
+/* Whether e, an expression of statement s, is never negative. `above`: an expression that is positive there, or
+   NULL. */
 static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
 {
     if (e == above) return true;
@@ -69,8 +64,8 @@ static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
     return true;
 }
 
-/* Tries to prove that no element of tile a is negative. The proof is by induction over all writes to a, and to the
-   tiles that these writes read: if no tile has a negative element before a write, the write stores none. */
+/* Tries to prove by induction that no element of tile a is negative: if no tile has a negative element before a
+   write, the write stores none. */
 static bool none_negative(struct states *x, int a)
 {
     if (x->l->array[a].kind != ARRAY_TILE) return false;
@@ -92,9 +87,9 @@ static bool of_sequence(const struct loops *l, int axis)
     return axis >= 0 && axis_is_sequence(&l->module->axis[axis]);
 }
 
-/* Whether all operands of one kind are never negative. Sets *any if there is such an operand.
-   - With `pairs`: the weights that are multiplied with values and summed over keys.
-   - Without `pairs`: the features that are multiplied with a state. */
+/* Whether operands of one kind are never negative. Sets *any if there are any.
+   - with `pairs`: weights that are multiplied with values
+   - without: features that are multiplied with a state */
 static bool weights_non_negative(const struct states *x, const struct stmt *s, bool pairs, bool *any)
 {
     bool non_negative = true;
@@ -110,8 +105,8 @@ static bool weights_non_negative(const struct states *x, const struct stmt *s, b
     return non_negative;
 }
 
-/* Whether a statement sums the weights of each row, and weights can be negative. Such a sum can nearly vanish. If it
-   divides the row, the row is sensitive to errors of the weights. */
+/* Whether a statement sums weights of both signs per row. If such a sum divides the row, the row is sensitive to
+   errors. */
 static bool sums_signed(const struct states *x, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -140,8 +135,8 @@ static int power_of(const struct states *x, const struct stmt *s, const struct e
     return e->op == EXPR_SQRT ? (power + 1) / 2 : power;
 }
 
-/* For each array that statements after `dot` write, finds the highest power of dot's result in its elements. *after
-   tells whether the walk has passed `dot`. */
+/* Finds the highest power of dot's result in each array that later statements write. *after: the walk has passed
+   `dot`. */
 static void raise_powers(struct states *x, const struct stmt *s, const struct stmt *dot, bool *after)
 {
     for (; s; s = s->next) {
@@ -157,7 +152,7 @@ static void raise_powers(struct states *x, const struct stmt *s, const struct st
     }
 }
 
-/* Whether an array depends on the square or a higher power of the result of `dot`. */
+/* Whether an array depends on the square or a higher power of dot's result. */
 static bool is_raised(struct states *x, const struct stmt *dot)
 {
     const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* includes the copies made for other products */
@@ -181,7 +176,7 @@ static bool is_stored(const struct loops *l, const struct ref *r)
     return l->array[r->of].kind == ARRAY_INPUT && l->array[r->of].dtype == DTYPE_BF16;
 }
 
-/* Whether the array is a tile of rank 2 that its thread computes and does not share. */
+/* Whether the array is a private tile of rank 2. */
 static bool is_own(const struct array *a)
 {
     return a->kind == ARRAY_TILE && a->rank == 2 && !a->shared;
@@ -201,9 +196,8 @@ static bool written_in(const struct stmt *s, int a)
     return false;
 }
 
-/* Tile a is copied for the product `dot`. Returns the statement after which the copy is made: the last statement before
-   the product that writes a. If several lists around the product contain such a statement, the innermost list counts.
-   Returns NULL if no statement before the product writes a, or if a later statement writes a, too. */
+/* Returns the statement after which tile a is copied for `dot`: the last before it that writes a, in the innermost
+   list. Returns NULL if there is none, or a later one writes a. */
 static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
 {
     for (int d = depth; d >= 0; d--) {
@@ -218,8 +212,8 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
     return NULL;
 }
 
-/* Returns the number of a copy of r's tile, split into two bf16 terms. Returns -1 if there can be no copy. An existing
-   copy is reused. The copy has the tile's two axes, exchanged if `transposed`. */
+/* Returns a copy of r's tile in two bf16 terms, or -1. An existing copy is reused. `transposed`: with exchanged
+   axes. */
 static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
                      bool paired, bool transposed, const struct matrix_unit *unit)
 {
@@ -252,15 +246,14 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     return copy->assign[0].to.of;
 }
 
-/* Returns a reference to the copy `made`, with the subscripts number `first` and `second` of r. */
+/* Returns a reference to the copy `made`, with subscripts `first` and `second` of r. */
 static struct ref of_copy(const struct ref *r, int made, int first, int second)
 {
     return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
-/* Whether operand r of a product can be copied to bf16. Its array must have the axes `other` and `summed`, and must be
-   a tile that only its thread uses. If `rows`, r is the first operand. The first operand may also be a state, or a
-   parameter whose last axis is a multiple of the unit's rows. */
+/* Whether operand r can be copied to bf16: a private tile with the axes `other` and `summed`. If `rows`, it is the
+   first operand, and may also be a state, or a parameter of suitable size. */
 static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows,
                    const struct matrix_unit *unit)
 {
@@ -272,7 +265,7 @@ static bool copies(const struct loops *l, const struct ref *r, int other, int su
     return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % unit->rows == 0;
 }
 
-/* Copies the first operand of the product as rows along the summed axis. Returns false if that is not possible. */
+/* Copies the first operand as rows along the summed axis. Returns false if that is impossible. */
 static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int terms,
                       const struct matrix_unit *unit)
 {
@@ -293,8 +286,7 @@ static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, in
     return made >= 0;
 }
 
-/* Copies the second operand as pairs: two neighbours along the summed axis in each lane. Returns false if that is not
-   possible. */
+/* Copies the second operand as pairs along the summed axis. Returns false if that is impossible. */
 static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth,
                        const struct matrix_unit *unit)
 {
@@ -328,14 +320,13 @@ static int64_t times(int64_t extent, int64_t of)
     return (extent + of - 1) / of;
 }
 
-/* Whether the matrix unit needs less than two thirds of the cycles that vectors need. The matrix unit computes
-   `products` bf16 products for one f32 product. The copies of operands count in full, even if several products share
-   them. */
+/* Whether the matrix unit needs less than two thirds of the cycles of vectors. It computes `products` bf16 products
+   for one in f32. Copies count in full. */
 static bool gains(const struct states *x, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
 {
     const struct loops *l = x->l;
     const struct matrix_unit *unit = &x->target->matrix;
-    /* multiply-adds of f32 on vectors in a cycle */
+    /* f32 multiply-adds per cycle on vectors */
     const int64_t pairs = (int64_t)(nominal_peak(x->target, DTYPE_F32) / 2);
     const int64_t rows = extent_of(l, loops, depth, dot->axes[0]), lanes = extent_of(l, loops, depth, dot->axes[1]),
                   sum = extent_of(l, loops, depth, dot->axis),
@@ -346,7 +337,7 @@ static bool gains(const struct states *x, const struct stmt *dot, struct stmt *c
     return rows > 0 && lanes > 0 && sum > 0 && 3 * on_matrix_units < 2 * rows * lanes * sum / pairs;
 }
 
-/* Pads the rows of the product's result to a multiple of the rows of a tile register. */
+/* Pads the result's rows to those of a tile register. */
 static void pad_result(struct loops *l, const struct stmt *dot, const struct matrix_unit *unit)
 {
     struct array *a = &l->array[dot->assign[0].to.of];

@@ -1,17 +1,16 @@
-/* If one thread processes a whole head, slots are not needed (pass/expose_state.c defines slots). The queries of a
-   chunk read the carried state itself, which has the layout of a slot. After these queries, the product that sums the
-   chunk adds to the carried state. A state thus goes through the caches once for each chunk, instead of four times. The
-   terms and the compensation of the sums do not change, so results have the same bits as with several threads. */
+/* If one thread processes a whole head, it needs no slots (pass/expose_state.c). Queries of a chunk read the carried
+   state, and then the product that sums the chunk adds to it. A state thus goes through the caches once per chunk,
+   instead of four times. Terms and compensation stay, so the bits are those of several threads. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 
-enum { SUMMED_AT_ONCE = 192 }; /* a product sums up to this many elements in registers, in one step */
+enum { SUMMED_AT_ONCE = 192 }; /* a product sums up to this number of elements in registers */
 
 /* The tiles of one state:
    - slot: the sum of a chunk
-   - carried: the sum of all earlier chunks, to which the slot is added
+   - carried: the sum of all earlier chunks
    - compensation: the rounding error of `carried`
-   - before: a copy of `carried` from before the chunk */
+   - before: `carried` before the chunk */
 struct state {
     int slot, carried, compensation, before;
     struct stmt *dot; /* the product that sums a whole chunk in one step, or NULL */
@@ -29,14 +28,13 @@ static struct stmt *window_of(struct stmt *s)
     return s;
 }
 
-/* If assignment a only copies an array, returns the number of this array; otherwise -1. */
+/* Returns the array that assignment a only copies, or -1. */
 static int taken(const struct stmt *s, const struct assign *a)
 {
     return a->expr->op == EXPR_OPERAND ? s->operand[a->expr->integer].of : -1;
 }
 
-/* If statement s folds states, adds these states to x. Otherwise returns false. For each state, s has three
-   assignments:
+/* Adds the states that statement s folds to x. Returns false if it folds none. A state has three assignments:
    - before = carried
    - carried += slot, with compensation
    - slot = before */
@@ -64,8 +62,7 @@ static bool read_folds(struct folding *x, const struct stmt *s)
     return true;
 }
 
-/* Whether the carried tile has the memory layout of a slot. Then queries can read the carried tile in place of the
-   slot. */
+/* Whether the carried tile has the layout of a slot, so that queries can read it. */
 static bool has_slot_layout(const struct loops *l, const struct state *state)
 {
     const struct array *slot = &l->array[state->slot], *carried = &l->array[state->carried];
@@ -75,8 +72,8 @@ static bool has_slot_layout(const struct loops *l, const struct state *state)
     return carried->dtype == slot->dtype;
 }
 
-/* For each state, finds the product that sums a whole chunk in one step. `at_once`: a loop around s has a step of at
-   least one chunk. */
+/* Finds the product of each state that sums a whole chunk in one step. `at_once`: a loop around s has a step of a
+   chunk or more. */
 static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool at_once)
 {
     for (; s; s = s->next) {
@@ -92,8 +89,7 @@ static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool
     }
 }
 
-/* Removes slots from the folds in list s, and returns the new list. If a product adds the chunks of a state to
-   `carried` directly, its 'carried += slot' is removed, too. */
+/* Returns list s without slots in the folds. If a product adds to `carried` directly, 'carried += slot' is removed. */
 static struct stmt *without_slots(const struct folding *x, struct stmt *s)
 {
     struct stmt *first = NULL, **end = &first;

@@ -1,16 +1,15 @@
-/* Copies arrays into tiles if a statement reads them along the lanes, but they are stored along another axis. The lanes
-   are the last axis of the copy.
+/* Copies an array into a tile, with lanes last, if a statement reads it along the lanes but it is stored along another
+   axis.
    - An input is copied outside as many loops as possible.
-   - A tile is copied just before the statement that reads it.
-   - An input of 16-bit elements is copied even if the order of its axes fits, so that each element is widened only
-     once. Exceptions read 16-bit elements directly: products of bf16 pairs, and some products for few queries. */
+   - A tile is copied just before its reader.
+   - An input of 16-bit elements is copied to widen it once. Exceptions: products of bf16 pairs, and some products
+     for few queries. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Whether r can be read in whole vectors: the lanes are contiguous in memory, and no vector crosses the end of a
-   row. */
+/* Whether r can be read in whole vectors: lanes are contiguous, and no vector crosses a row's end. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
     if (!ref_uses_axis(r, lane)) return true;
@@ -21,8 +20,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Finds the axes along which r reads its array. They are the array's own, except that an array of keys can be read
-   along a second axis of keys. */
+/* Finds the axes along which r reads its array. An array of keys can be read along a second axis of keys. */
 static void axes_read(const struct loops *l, const struct ref *r, int *axes)
 {
     const struct array *const a = &l->array[r->of];
@@ -49,7 +47,7 @@ static bool same_axes(const struct loops *l, const struct ref *a, const struct r
     return memcmp(of_a, of_b, (size_t)l->array[a->of].rank * sizeof *of_a) == 0;
 }
 
-/* Axes of batches, heads and chunks have a single index inside their loops, so the tile does not have these axes. */
+/* Axes of batches, heads and chunks have one index, so the tile does not have them. */
 static int packed_along(struct loops *l, struct stmt **loops, int depth, const struct ref *r, int lane,
                         int64_t lane_extent, enum packing packing, const struct matrix_unit *unit)
 {
@@ -67,7 +65,7 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
                          .matrix = matrix,
                          .offset = -1,
                          .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
-    for (int pass = 0; pass < 2; pass++) /* the second pass adds the lanes, as the last axis */
+    for (int pass = 0; pass < 2; pass++) /* the second pass adds the lanes */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;
             int64_t extent = l->module->axis[axes[k]].extent;
@@ -81,7 +79,7 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
             tile.axes[tile.rank] = axes[k];
             tile.extent[tile.rank++] = axes[k] == lane ? lane_extent : extent;
         }
-    /* the innermost loop that is parallel or runs over an axis of the array; each thread has its own tile */
+    /* the innermost loop that is parallel or over an axis of the array */
     int outer = 0;
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
@@ -117,7 +115,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     return packed_along(l, loops, depth, &own, lane, lane_extent, packing, unit);
 }
 
-/* Makes operand *r read a copy of its array. The elements of the copy have the type of sums. */
+/* Makes operand *r read a copy in the type of sums. */
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
@@ -130,8 +128,8 @@ static void read_copy(struct loops *l, struct stmt **loops, int depth, struct re
             if (axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
-/* Makes operand *r of statement s read a transposed copy of its tile. The copy has only the axes that s runs over, with
-   the lanes last. Returns the statement that makes the copy. */
+/* Makes operand *r read a transposed copy of its tile, with the axes of s and the lanes last. Returns the statement
+   of the copy. */
 static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struct ref *r, int lane)
 {
     const struct array *a = &l->array[r->of];
@@ -158,8 +156,8 @@ static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struc
     return copy;
 }
 
-/* Whether the array has an axis of rows, which are the queries of several heads (pass/few_queries.c). The rows of an
-   input are not at equal distances in memory, but a product needs equal distances. */
+/* Whether the array has an axis of rows (pass/few_queries.c). Rows of an input are not at equal distances, which a
+   product needs. */
 static bool of_rows(const struct loops *l, const struct array *a)
 {
     bool rows = false;
@@ -167,8 +165,8 @@ static bool of_rows(const struct loops *l, const struct array *a)
     return rows;
 }
 
-/* For few queries, inner products of vectors are cheaper than a copy of the second operand. Returns whether the product
-   can do that: both operands must be contiguous along the summed axis, and this axis must have whole vectors. */
+/* For few queries, inner products are cheaper than a copy of the second operand. Whether the product can do that:
+   both operands are contiguous along the summed axis, in whole vectors. */
 static bool along_sum(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT) return false;
@@ -180,8 +178,7 @@ static bool along_sum(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* For few queries, a product can widen its second operand itself, so no copy is needed. The operand must be an input
-   stored along the lanes. */
+/* For few queries, a product can widen its second operand, an input stored along the lanes. */
 static bool widens(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT || s->operands != 2) return false;
@@ -193,9 +190,8 @@ static bool widens(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Makes the copies for a list of statements, in two runs. If `widening` is false, the copies change the order of the
-   axes. If `widening` is true, the copies widen 16-bit elements to the type of sums; they may read copies of the first
-   run. */
+/* Makes the copies for a list, in two runs: first those that change the order of axes, then with `widening` those
+   that widen. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
 {
     struct loops *l = c->loops;
@@ -220,7 +216,7 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
                 continue;
             }
             if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
-            const bool vectors = extent && ref_uses_axis(r, lane); /* false: the copy keeps the order of the axes */
+            const bool vectors = extent && ref_uses_axis(r, lane); /* false: the copy keeps the order of axes */
             if (widening && narrow)
                 read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);
             else if (!widening && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {

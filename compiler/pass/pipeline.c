@@ -1,6 +1,6 @@
-/* Runs the passes in the order of pipeline.def, and clean-ups when a pass requires them. Checks
-   - before each pass, that the required properties hold;
-   - after each pass, that the program is valid, and that the pass changed no result of another pass. */
+/* Runs the passes of pipeline.def, and clean-ups when required. Checks
+   - before a pass, that the required properties hold;
+   - after a pass, that the program is valid, and results of other passes are unchanged. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -15,7 +15,7 @@ enum property {
 
 static const struct property_row {
     const char *name, *result, *says;
-    size_t at, bytes; /* offset and size of the result in struct compilation */
+    size_t at, bytes; /* offset and size in struct compilation */
 } properties[] = {
 #define PROPERTY(name, result, says) \
     {#name, #result, says, offsetof(struct compilation, result), sizeof((struct compilation *)0)->result},
@@ -51,14 +51,13 @@ static bool internal_error(const struct pipeline *x, const char *format, const c
     return false;
 }
 
-/* Whether the property is about the graph or the loops, which any pass may change. Every other property has a struct
-   that only its own pass may change. */
+/* Whether the property is about the graph or loops, which any pass may change. */
 static bool is_rewritten(const struct property_row *p)
 {
     return p->at == offsetof(struct compilation, graph) || p->at == offsetof(struct compilation, loops);
 }
 
-/* Returns the name of a result that the pass changed without establishing its property, or NULL. */
+/* Returns a result that the pass changed without establishing its property, or NULL. */
 static const char *changed(const struct pass *pass, const struct compilation *before, const struct compilation *after)
 {
     for (int p = 0; p < PROPERTIES; p++) {
@@ -89,8 +88,8 @@ static bool run_pass(struct pipeline *x, const struct pass *pass)
     return !x->hook || x->hook(c, pass, x->user);
 }
 
-/* Makes the required properties hold: runs the clean-ups that establish missing properties. Reports an error if a
-   property is still missing. `user` is the name of the pass that requires the properties. */
+/* Runs clean-ups for missing properties. Reports an error if one is still missing. `user`: the pass that requires
+   them. */
 static bool provide(struct pipeline *x, unsigned required, const char *user)
 {
     for (int k = 0; k < x->count; k++)

@@ -61,8 +61,7 @@ static struct value array_of(const struct value *like, enum prefix_array array, 
     return made;
 }
 
-/* Turns value v, a prefix sum, into an array, and inserts the array of its low part before it. Returns the number of
-   the array; the low part is the value before. */
+/* Turns the prefix sum v into an array, after an array of its low part. Returns its number. */
 static int take(struct graph *g, int v, bool of_query)
 {
     const struct value sum = g->value[v];
@@ -78,8 +77,7 @@ static bool is_sum(const struct graph *g, const struct ref *r)
            (prefix_array_find(v->name) == PREFIX_OF_QUERY || prefix_array_find(v->name) == PREFIX_OF_KEY);
 }
 
-/* Returns the operand of map v that reads the low part of the sum that operand number `of` reads. NULL: v would have
-   too many operands. */
+/* Returns the operand of map v for the low part of operand `of`, or NULL if there is no room. */
 static const struct expr *low_part(const struct graph *g, struct value *v, int64_t of)
 {
     struct ref r = v->operand[of];
@@ -88,7 +86,7 @@ static const struct expr *low_part(const struct graph *g, struct value *v, int64
     return number < 0 ? NULL : expr_leaf(g->module, EXPR_OPERAND, number);
 }
 
-/* Returns e with the difference of the low parts added to each difference a - b of two prefix sums. */
+/* Returns e with the difference of low parts added to each difference a - b of prefix sums. */
 static const struct expr *with_low_parts(struct compilation *c, struct value *v, const struct expr *e)
 {
     const struct graph *const g = c->graph;

@@ -1,5 +1,5 @@
-/* Chooses how many results the emitted code keeps in vector registers at the same time. For a product, this is the
-   block of accumulators (rows times vectors). For a map, it is the number of vectors that are computed together. */
+/* Chooses how many results are in vector registers at a time: accumulators (rows times vectors) of a product, or
+   vectors of a map. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 

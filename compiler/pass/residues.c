@@ -1,14 +1,11 @@
-/* Splits a loop over keys if its region selects only a few keys of every period. Terms:
-   - period, phase, run: a loop with a period visits the keys j with floormod(j - phase, period) < run. A residue is one
-     value of floormod(j - phase, period).
-   - term: a conjunction of conditions. The region is a union of terms.
-   - share: one of the new loops, with the terms that it covers. All terms without a period have one loop together. Each
-     distinct period gets another loop, which visits only the keys that the period selects.
-   - plan: a way to split the loop. The pass estimates several plans and takes the cheapest.
-   - along: the phase may move with the query, for example in a dilated window. Then queries that are one period apart
-     see the same keys. A plan with `along` puts such queries into one tile.
-   - apart: a loop is apart if its tiles hold keys that are one period apart. It visits one residue after the other.
-     Loops with a run below LONG_RUN are apart. In all other loops, a tile holds neighbouring keys. */
+/* Splits a loop over keys if its region selects a few keys of every period. Terms:
+   - period, phase, run: the loop visits keys j with floormod(j - phase, period) < run. A residue is such a floormod.
+   - term: a conjunction of conditions; the region is a union of terms
+   - share: one of the new loops, with its terms. Terms without a period share one; each distinct period has another.
+   - plan: a way to split the loop. The cheapest estimate is taken.
+   - along: queries one period apart see the same keys (in a dilated window). Such a plan puts them into one tile.
+   - apart: the tiles of a loop hold keys one period apart; otherwise neighbours. Loops with a run below LONG_RUN are
+     apart. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -17,11 +14,11 @@
 #include <string.h>
 
 enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN = 16, MIN_TILE = 16 };
-/* The costs of plans are estimated for a sequence of at least LENGTH tokens and PERIODS periods. A tile has a fixed
-   cost: TILE_OF_KEYS additional keys for a tile of keys, TILE_OF_QUERIES additional queries for a tile of queries. */
+/* Costs are estimated for at least LENGTH tokens and PERIODS periods. The fixed cost of a tile is that of
+   TILE_OF_KEYS keys, or TILE_OF_QUERIES queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
-/* A plan with shorter tiles of queries is chosen only if its cost is below CLEAR_GAIN times the best cost so far. */
+/* A plan with shorter tiles of queries must cost less than CLEAR_GAIN times the best. */
 static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */
@@ -36,7 +33,7 @@ struct terms {
     struct term term[MAX_REGION_TERMS];
 };
 
-/* Returns NOT e, with NOT moved inside AND, OR and comparisons. 'not (a and b < c)' becomes 'not a or c <= b'. */
+/* Returns NOT e, with NOT moved inside: 'not (a and b < c)' becomes 'not a or c <= b'. */
 static const struct expr *negated(struct module *m, const struct expr *e)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
@@ -55,7 +52,7 @@ static const struct expr *negated(struct module *m, const struct expr *e)
     return expr_make(m, EXPR_NOT, e, NULL, NULL);
 }
 
-/* Adds t to the terms. Returns false if there are MAX_REGION_TERMS already. */
+/* Adds t to the terms. Returns false if there is no room. */
 static bool add_term(struct terms *all, const struct term *t)
 {
     if (all->count == MAX_REGION_TERMS) return false;
@@ -72,8 +69,7 @@ static bool conjoin(struct term *t, const struct expr *e)
     return true;
 }
 
-/* Intersects every term with the condition e. If e is 'a or b', each term becomes two terms. Returns false if there are
-   too many terms or conditions. */
+/* Intersects every term with e. If e is 'a or b', each becomes two terms. Returns false if there is no room. */
 static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 {
     if (e->op == EXPR_INT) {
@@ -98,15 +94,14 @@ static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* One of the loops over keys that a plan makes. The loop visits the keys that `of` selects, or all keys if `of` is not
-   periodic. */
+/* One of a plan's loops over keys. It visits the keys of `of`, or all keys. */
 struct share {
     struct period of;
     uint32_t terms; /* the terms that it covers, as bits */
 };
 
 struct plan {
-    bool along; /* true: the queries of a tile are `stride` apart; false: they are neighbours */
+    bool along; /* the queries of a tile are `stride` apart */
     int64_t stride;
     int64_t tile_q;
     int shares;
@@ -120,11 +115,10 @@ static int64_t common_multiple(int64_t a, int64_t b)
     return c;
 }
 
-/* Returns the period of the loop that a plan with these `along` and `tile_q` makes for a term with period p.
-   - If `along`, and some queries always see the same keys (p->alike): the period of these queries.
-   - Otherwise, if the phase moves with the query: the run grows by tile_q - 1. The loop then visits the keys of all
-     queries of a tile.
-   - If the run covers more than three quarters of the period, the result has no period. */
+/* Returns the period of the loop for a term with period p.
+   - `along`, and some queries see the same keys (p->alike): their period
+   - the phase moves with the query: the run grows by tile_q - 1, for all queries of a tile
+   - a run above three quarters of the period: no period */
 static struct period taken(const struct period *p, bool along, int64_t tile_q)
 {
     struct period made = *p;
@@ -142,7 +136,7 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
     return made;
 }
 
-/* Fills in the plan. Returns false if no loop of the plan would have a period, or if the stride would be too large. */
+/* Fills in the plan. Returns false if no loop has a period, or the stride is too large. */
 static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struct plan *plan)
 {
     *plan = (struct plan){.along = along, .stride = 1, .tile_q = tile_q};
@@ -166,9 +160,8 @@ static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struc
     return periods && (!along || plan->stride > 1);
 }
 
-/* Returns the condition under which loop `share` must process a key for the term. The loop's period implies some
-   conditions of the term, and the result leaves them out. The result excludes keys that an earlier loop has
-   processed. */
+/* Returns the condition for loop `share` to process a key for the term, without what the period implies, and without
+   keys of earlier loops. */
 static const struct expr *remaining_condition(struct module *m, const struct terms *all, const struct plan *plan,
                                               int share, int term)
 {
@@ -182,7 +175,7 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
         for (int other = 0; other < all->count; other++) {
             if (!(plan->share[before].terms >> other & 1)) continue;
             bool apart = false;
-            const struct expr *also = expr_int(m, 1); /* conditions of term `other` that are not also conditions of t */
+            const struct expr *also = expr_int(m, 1); /* conditions of `other` that are not conditions of t */
             for (int k = 0; k < all->term[other].conditions; k++) {
                 bool said = false;
                 for (int n = 0; n < t->conditions; n++) said |= t->condition[n] == all->term[other].condition[k];
@@ -197,14 +190,13 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
 
 /* ---- loops ---- */
 
-/* A copy of a loop's statements, while it is made. In the copy, region `to` replaces region `from`. Tiles that only
-   these statements use (`own`) are replaced by new tiles. */
+/* A copy of a loop's statements, with region `to` for `from`, and new tiles for those that only they use (`own`). */
 struct copying {
     struct loops *l;
     const struct expr *from, *to;
     int arrays;
     bool *own;
-    int *tile; /* for each array: its replacement in the copy, which may be the array itself */
+    int *tile; /* the replacement of each array, perhaps itself */
 };
 
 static struct ref copied_ref(const struct copying *x, struct ref r)
@@ -231,7 +223,7 @@ static struct stmt *copy_body(const struct copying *x, const struct stmt *s)
             nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND &&
                        ref_equal(&copy->operand[a->expr->integer], &a->to);
         }
-        if (nothing) continue; /* drops a map that only masked; all elements are in the region */
+        if (nothing) continue; /* drop a map that only masked; everything is in the region */
         *end = copy;
         end = &copy->next;
     }
@@ -320,8 +312,7 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
     p->queries->apart = true;
 }
 
-/* Returns the estimated cost of the loops that the plan makes, or of the loops as they are if `plan` is NULL. The unit
-   is one pair of query and key. */
+/* Returns the estimated cost of the plan's loops, or of the current ones if `plan` is NULL, in pairs. */
 static double cost_of(const struct compilation *c, const struct terms *all, const struct plan *plan)
 {
     struct loops *const tried = loops_copy(c->loops);
@@ -337,10 +328,10 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     double cost = 0;
     for (int k = 0; k < all->count; k++)
         if (PERIODS * all->term[k].period.period > length) length = PERIODS * all->term[k].period.period;
-    for (int divisor = 1; divisor <= 2; divisor++) { /* half the length too, because a mask may end at a position */
+    for (int divisor = 1; divisor <= 2; divisor++) { /* half the length, too, because a mask may end at a position */
         const int64_t n = length / divisor;
         const double all_keys = (double)n;
-        struct ids ids = {0}; /* integers bound the keys of a sequence: it has all keys */
+        struct ids ids = {0}; /* integers allow all keys of a sequence */
         for (int a = 0; a < tried->arrays; a++)
             if (dtype_is_integer(tried->array[a].dtype)) ids_add(&ids, tried->array[a].name, &all_keys, 1, 1);
         for (int k = 0; k < ids.arrays; k++) ids.array[k].repeats = true;
@@ -350,8 +341,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     return cost * (1 + TILE_OF_QUERIES / tile);
 }
 
-/* Splits term t by the position p of the query: one term for p >= 0, and one for p < 0. (A position is negative only if
-   there are more queries than keys.) The split is made only if more conditions are then periodic for p >= 0. */
+/* Splits term t into p >= 0 and p < 0 (more queries than keys), where p is the query's position, if more conditions
+   are then periodic for p >= 0. */
 static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, struct terms *all, struct term *t)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
@@ -372,11 +363,10 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
     *t = after;
 }
 
-/* Finds the terms of the region and their periods. Returns true if a term has a period, and false if the region cannot
-   be split into terms. */
+/* Finds the region's terms and their periods. Returns whether a term has a period. */
 static bool find_terms(struct module *m, const struct expr *where, int lane_axis, int stream_axis, struct terms *all)
 {
-    /* blocks drawn at random and ids select runs of neighbouring keys, which have no period */
+    /* drawn blocks and ids select runs without a period */
     if (expr_has(where, EXPR_DRAWN) || expr_ids_along(where, UINT32_C(1) << lane_axis | UINT32_C(1) << stream_axis))
         return false;
     all->count = 1;
@@ -403,7 +393,7 @@ void pass_residues(struct compilation *c)
     if (!find_place(m, &c->loops->body, NULL, &p)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
-    /* if a single loop runs over all queries, they may be regrouped or put into shorter tiles */
+    /* if one loop runs over all queries, they may be regrouped */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
                  p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
     int64_t tile_q = p.queries->step,

@@ -1,7 +1,7 @@
 /* Simplifies the graph:
-   - Merges equal values.
-   - Inlines a map into the map that uses it, if that is the only use and no costly work is repeated.
-   - Removes unused values, unused operands, and maps that only copy. */
+   - merges equal values;
+   - inlines a map into its only user, if no costly work is repeated;
+   - removes unused values, unused operands, and maps that only copy. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -21,8 +21,8 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Whether each subscript of r is the plain INDEX of inner's axis at this place. Otherwise inlining could go wrong: it
-   replaces the axes one after another, so a replacement must not contain an axis that is replaced later. */
+/* Whether each subscript of r is the plain INDEX of inner's axis. Inlining replaces axes one after another, so a
+   replacement must not contain a later axis. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)
@@ -38,10 +38,10 @@ static bool takes_function(const struct expr *e)
     return takes;
 }
 
-/* Whether inlining `inner` into `user` would repeat costly work. A map without operands is cheap to repeat. So is a map
-   with one operand and only cheap operations. Any other work is repeated if `user` has
-   - a sequence axis that `inner` lacks, because a number for one row would be computed again for every pair; or
-   - a constant axis that `inner` lacks, and `inner` applies a costly function to an operand. */
+/* Whether inlining `inner` into `user` would repeat costly work. Maps without operands, or with one and cheap
+   operations, are cheap. Other work is repeated if `user` has
+   - a sequence axis that `inner` lacks: a number of a row would be computed for every pair;
+   - a constant axis that `inner` lacks, and `inner` applies a costly function. */
 static bool repeats(const struct graph *g, const struct value *user, const struct value *inner)
 {
     const bool slow = takes_function(inner->expr);
@@ -74,8 +74,7 @@ static bool inline_single_uses(struct graph *g)
     return changed;
 }
 
-/* Removes operands that the expression of a map does not use, for example after constant folding. The remaining
-   operands keep their order. */
+/* Removes operands that the expression of a map does not use. */
 static void drop_unused_operands(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
@@ -95,8 +94,7 @@ static void drop_unused_operands(struct graph *g)
     }
 }
 
-/* Handles maps that only copy their operand: makes the users of such a map read the operand directly. A map that is an
-   output stays. */
+/* Makes users of a copying map read its operand. Outputs stay. */
 static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {

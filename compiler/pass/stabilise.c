@@ -1,22 +1,16 @@
-/* Keeps sums of exponentials and of high powers from overflowing. A sum of weights w = exp(l) overflows if l is large,
-   although quotients of such sums are ordinary numbers. The pass writes exp(l) as 2^x. It computes relative sums: sums
-   of 2^(x - M), where M is the maximum of x over the sum's region.
-   - A map over relative sums corrects its result: terms are scaled to a common M, and the result is multiplied by the
-     power 2^M that does not cancel.
-   - A sum over a run-time axis is accumulated while M still grows. Partial sums are rescaled when M changes (the online
-     normaliser of Milakov and Gimelshein, 2018).
-   - M has all axes of its sums. A state thus has one M for each feature. A common M would lose features that are far
-     below the maximum.
-   - An inner product of features with a state becomes the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]).
-     The first factor is an exponential, too; its maximum over f is computed before the sum.
-   - An inner product of two exponentials becomes a sum of exp(a + b). If computed separately, exp(a) or exp(b) could
-     underflow.
-   - Programs that compute gradients from saved rows are an exception: their sums over a sequence stay unchanged. Their
-     weights are divided by the saved sum of the row, so the weights are bounded. If features are exponentials, each
-     feature must be finite there.
-   - Powers u^p overflow for ordinary u if p is high (analysis/powers.c). Sums of such powers become relative to M^p,
-     where M is the maximum of |u|: they sum (u / M)^p. The pass does this in the quadratic form only, because states of
-     a linear form are not computed from u. */
+/* Keeps sums of exponentials and of high powers from overflowing. A sum of exp(l) may overflow although quotients of
+   such sums are ordinary. The pass writes exp(l) as 2^x and computes relative sums, of 2^(x - M), where M is the
+   maximum of x.
+   - A map over relative sums scales terms to a common M, and multiplies the result by the power that does not cancel.
+   - In a sum over a run-time axis, M grows, and partial sums are rescaled (online normaliser, Milakov and Gimelshein,
+     2018).
+   - M has all axes of its sums, so a state has an M per feature. A common M would lose small features.
+   - Features times a state become the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]). The first factor is
+     an exponential, too.
+   - A product of two exponentials becomes a sum of exp(a + b), because exp(a) or exp(b) could underflow.
+   - Gradients from saved rows keep their sums over a sequence, because their weights are divided by the saved sum.
+   - High powers u^p overflow, too (analysis/powers.c). Their sums become sums of (u / M)^p, in the quadratic form
+     only. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -45,7 +39,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     case EXPR_MUL:
         if (e->arg[1]->op == EXPR_REAL)
             return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
-        /* slope * distance: scale the slope, which does not vary along the lanes */
+        /* slope * distance: scale the slope */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
             return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
         break;
@@ -54,7 +48,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     return expr_make(m, EXPR_MUL, e, expr_real(m, by), NULL);
 }
 
-/* Returns x op y, or the operand that is not NULL if x or y is NULL. */
+/* Returns x op y, or the operand that is not NULL. */
 static const struct expr *joined(struct module *m, enum expr_op op, const struct expr *x, const struct expr *y)
 {
     return x && y ? expr_make(m, op, x, y, NULL) : x ? x : y;
@@ -65,8 +59,8 @@ static const struct expr *exp2_of(struct module *m, const struct expr *x)
     return expr_make(m, EXPR_EXP2, x, NULL, NULL);
 }
 
-/* Splits the product e into 2^exponent * others. The exponent is the sum of the exponents of all exponential factors,
-   in base 2. *exponent or *others stays NULL if there are no such factors. */
+/* Splits the product e into 2^exponent * others, where exponent is the sum of all exponents, in base 2. Missing
+   parts are NULL. */
 static void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent,
                                const struct expr **others)
 {
@@ -80,8 +74,8 @@ static void split_exponentials(struct module *m, const struct expr *e, const str
         *others = joined(m, EXPR_MUL, *others, e);
 }
 
-/* Whether the exponent has the form x - L, where L is the logarithm of the sum of a row. L is recognised by two facts:
-   it has fewer axes than v, and it is an input or contains a logarithm. exp(x - L) needs no maximum. */
+/* Whether the exponent is x - L, with L the logarithm of a row's sum: it has fewer axes than v, and is an input or a
+   logarithm. exp(x - L) needs no maximum. */
 static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -89,8 +83,8 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
-/* Splits the expression of map v into 2^exponent * others and returns the exponent. Returns NULL if v is not a map, has
-   no exponential factor, or has a normalised exponent (see is_normalised). */
+/* Splits map v into 2^exponent * others and returns the exponent. Returns NULL if there is none, or it is
+   normalised. */
 static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **others)
 {
     const struct expr *exponent = NULL;
@@ -101,15 +95,15 @@ static const struct expr *exponent_of(const struct graph *g, int v, const struct
 
 /* ---- exponents become separate values ---- */
 
-/* Whether `operand` is a factor of e: 'b' is a factor of (a * b) * c. */
+/* Whether `operand` is a factor of e, as 'b' in (a * b) * c. */
 static bool is_factor(const struct expr *e, const struct expr *operand)
 {
     return e == operand || (e->op == EXPR_MUL && (is_factor(e->arg[0], operand) || is_factor(e->arg[1], operand)));
 }
 
-/* Prepares exponential maps, which compute 2^x * others.
-   - If a user multiplies by such a map, x becomes a separate value, which the map reads.
-   - A map that multiplies by an exponential map computes the exponential itself: the exponential map is inlined. */
+/* Prepares exponential maps, 2^x * others.
+   - If a user multiplies by the map, x becomes a separate value.
+   - A map that multiplies by an exponential map inlines it. */
 static void write_out(struct graph *g)
 {
     struct module *m = g->module;
@@ -143,8 +137,8 @@ static void write_out(struct graph *g)
         }
 }
 
-/* If a sum reads an exponential map along axes that are not the map's own, makes the sum read a copy of the map that
-   has these axes. For example, if a sum reads map a over [i f] as a[j f], inserts a copy of a over [j f]. */
+/* If a sum reads an exponential map along other axes, inserts a copy with these axes: map a over [i f] read as a[j
+   f] becomes a copy over [j f]. */
 static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
@@ -169,8 +163,7 @@ static void rename_axes(struct graph *g)
         }
 }
 
-/* Rewrites the sum over f of exp(a[f]) * exp(b[f]) as the sum over f of exp(a[f] + b[f]). The product must sum over one
-   constant axis f, and both factors must vary along f. */
+/* Rewrites the sum over f of exp(a[f]) * exp(b[f]) as the sum of exp(a[f] + b[f]), for one constant axis f in both. */
 static void open_products(struct graph *g)
 {
     struct module *m = g->module;
@@ -218,8 +211,7 @@ static void open_products(struct graph *g)
 struct scaling {
     struct module *m;
     int64_t degree;                     /* 0: relative to powers of two */
-    const struct expr *const *relative; /* for each operand of the map: its exponent; NULL: the operand is not relative
-                                           to an exponent */
+    const struct expr *const *relative; /* the exponent of each operand of the map, or NULL */
     bool impossible;
 };
 struct power {
@@ -232,7 +224,7 @@ static const struct expr *raised(struct module *m, const struct expr *exponent, 
     return degree ? expr_power(m, exponent, degree) : exp2_of(m, exponent);
 }
 
-/* Return the exponent of a product, and of a quotient, of two values with the exponents a and b. */
+/* Return the exponent of a product and of a quotient of values with exponents a and b. */
 static const struct expr *exponent_of_product(struct scaling *s, const struct expr *a, const struct expr *b)
 {
     return joined(s->m, s->degree ? EXPR_MUL : EXPR_ADD, a, b);
@@ -244,8 +236,8 @@ static const struct expr *exponent_of_quotient(struct scaling *s, const struct e
     return expr_make(s->m, s->degree ? EXPR_DIV : EXPR_SUB, a ? a : expr_real(s->m, s->degree ? 1 : 0), b, NULL);
 }
 
-/* Rewrites a constant as p^degree * e, where p is a power of two and e is close to 1. If the degree is 0, rewrites a
-   constant that is nearly too large or too small for f32 as 2^p * e. Both parts are exact. */
+/* Rewrites a constant as p^degree * e, with p a power of two and e close to 1. Degree 0: an extreme constant becomes
+   2^p * e. */
 static void split_constant(struct scaling *s, struct power *p)
 {
     static const double FAR = 100;
@@ -261,8 +253,8 @@ static void split_constant(struct scaling *s, struct power *p)
     p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
 }
 
-/* Rewrites a summand exp(x) * e, which is not relative, as 2^exponent * e or exponent^degree * e. Example: a logit of a
-   row that belongs to no key. exp(x) alone could overflow. */
+/* Rewrites a summand exp(x) * e that is not relative, such as a row's logit without a key, because exp(x) could
+   overflow. */
 static void split_exponential(struct scaling *s, struct power *p)
 {
     const struct expr *exponent = NULL, *others = NULL;
@@ -274,7 +266,7 @@ static void split_exponential(struct scaling *s, struct power *p)
     p->e = others ? others : expr_real(s->m, 1);
 }
 
-/* Scales a->e and b->e to a common exponent, the larger of the two, and returns it. The constant 0 has any exponent. */
+/* Scales a->e and b->e to the larger exponent, and returns it. The constant 0 has any exponent. */
 static const struct expr *agree(struct scaling *s, struct power *a, struct power *b)
 {
     if (expr_is_real(a->e, 0)) a->exponent = b->exponent;
@@ -312,7 +304,7 @@ static struct power scale(struct scaling *s, const struct expr *e)
             if (s->degree) exponent = expr_make(s->m, EXPR_LOG, exponent, NULL, NULL);
             exponent = expr_scaled(s->m, exponent, s->degree ? (double)s->degree : log(2));
             return (struct power){expr_make(s->m, EXPR_ADD, e, exponent, NULL), NULL};
-        case EXPR_POW: /* (e * x^p)^(1/p) = e^(1/p) * x; other powers of relative sums are not supported */
+        case EXPR_POW: /* (e * x^p)^(1/p) = e^(1/p) * x; other powers are not supported */
             s->impossible |= !s->degree || !expr_is_real(e->arg[1], 1 / (double)s->degree);
             e = expr_make(s->m, EXPR_POW, arg[0].e, e->arg[1], NULL);
             return (struct power){expr_make(s->m, EXPR_MUL, e, arg[0].exponent, NULL), NULL};
@@ -332,17 +324,16 @@ static struct power scale(struct scaling *s, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* A weight that the pass rewrites, and its sums.
-   - The weight is a map. It is a product with an exponential factor, a high power, or a multiple of an inner sum. An
-     inner sum runs over constant axes, and its terms have an exponential factor.
-   - All users of the weight are sums over one region. The users of these sums are maps. If the weight is an
-     exponential, inner products with features (see can_scale_state) may use the sums, too. */
+/* A weight that is rewritten, and its sums.
+   - The weight is a map with an exponential factor, a high power, or an inner sum as a factor. An inner sum of
+     exponential terms runs over constant axes.
+   - All users of the weight are sums over one region. Their users are maps, or inner products with features
+     (can_scale_state). */
 struct plan {
     int weight, inner; /* `inner`: the inner sum, or -1 */
-    int64_t degree;    /* not 0: the weight is a power of this degree, and its base is `exponent`; 0: the weight is an
-                          exponential */
+    int64_t degree;    /* not 0: a power of this degree with base `exponent`; 0: an exponential */
     int sums, sum[MAX_OPERANDS];
-    bool running; /* the sums run over run-time axes, so the maximum grows while they are computed */
+    bool running; /* the sums run over run-time axes, so the maximum grows */
     const struct expr *exponent, *others, *where;
 };
 
@@ -355,8 +346,7 @@ static bool sums_at_run_time(const struct graph *g, const struct value *sum, con
     return false;
 }
 
-/* Returns the inner sum of the weight (see struct plan): an operand that is a factor of the weight, is used once, and
-   sums exponential terms over constant axes. Returns -1 if there is none. */
+/* Returns the weight's inner sum: a factor with one use that sums exponential terms over constant axes; or -1. */
 static int inner_sum(const struct graph *g, const struct value *weight)
 {
     for (int k = 0; k < weight->operands; k++) {
@@ -381,7 +371,7 @@ static bool can_scale_state(const struct graph *g, const struct value *v, int k)
            g->value[v->operand[1 - k].of].rank < MAX_RANK;
 }
 
-/* Whether the map `user` reads sums relative to M^p for a p other than `degree`. */
+/* Whether the map `user` reads sums relative to another power of M than `degree`. */
 static bool reads_others(const struct graph *g, const struct value *user, const int *maximum, int64_t degree)
 {
     for (int k = 0; k < user->operands; k++)
@@ -389,8 +379,8 @@ static bool reads_others(const struct graph *g, const struct value *user, const 
     return false;
 }
 
-/* Fills in `inner`, `exponent` and `others` of the plan. If the weight is a high power, `exponent` is its base. Returns
-   false if the weight has neither an exponential factor nor an inner sum nor a high power. */
+/* Fills in `inner`, `exponent` and `others`. For a high power, `exponent` is the base. Returns false if there is no
+   exponential, inner sum or high power. */
 static bool find_exponent(const struct graph *g, struct plan *plan)
 {
     const struct value *weight = &g->value[plan->weight];
@@ -407,7 +397,7 @@ static bool find_exponent(const struct graph *g, struct plan *plan)
     return true;
 }
 
-/* Fills in the plan for weight v. Returns false if the pass cannot rewrite v. `maximum` is as in struct stabilising. */
+/* Fills in the plan for weight v. Returns false if v cannot be rewritten. `maximum`: see struct stabilising. */
 static bool make_plan(const struct graph *g, int v, const int *maximum, struct plan *plan)
 {
     const struct value *weight = &g->value[v];
@@ -451,12 +441,11 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
         divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
     }
-    /* if no map divides by M^degree, the results overflow anyway */
+    /* if no map divides by M^degree, results overflow anyway */
     return plan->sums > 0 && (divided || !plan->degree);
 }
 
-/* Finds the axes of the maximum M and returns their number. These are the axes that all sums have and that the weight
-   or the region has. */
+/* Finds the axes of M: those of all sums that the weight or the region has. Returns their number. */
 static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 {
     const struct value *weight = &g->value[plan->weight], *first = &g->value[plan->sum[0]];
@@ -472,18 +461,17 @@ static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 
 /* ---- the rewriting ---- */
 
-enum { OF_WEIGHT = -2 }; /* marks an inner sum, which is rewritten together with its weight */
+enum { OF_WEIGHT = -2 }; /* an inner sum, rewritten with its weight */
 
 struct stabilising {
     struct graph *g;
     struct module *m;
     int capacity;
-    int *maximum; /* for each value: the maximum M that it is relative to, -1 for none, or OF_WEIGHT */
-    int joined_map, joined_maximum,
-        joined_value; /* join_state's last result: joined_value is joined_map * 2^joined_maximum */
+    int *maximum;                                 /* of each value: its maximum M, -1, or OF_WEIGHT */
+    int joined_map, joined_maximum, joined_value; /* join_state's last result: joined_map * 2^joined_maximum */
 };
 
-/* Inserts v as graph_insert does, and renumbers the values in x. */
+/* Inserts v like graph_insert, and renumbers values in x. */
 static void insert(struct stabilising *x, int at, struct value v)
 {
     graph_insert(x->g, at, v);
@@ -501,7 +489,7 @@ static void insert(struct stabilising *x, int at, struct value v)
     x->joined_value += x->joined_value >= at;
 }
 
-/* Returns the number of a value before `at` that is equal to v; -1: none. */
+/* Returns a value before `at` equal to v, or -1. */
 static int find_equal(const struct graph *g, int at, const struct value *v)
 {
     for (int k = 0; k < at; k++)
@@ -509,7 +497,7 @@ static int find_equal(const struct graph *g, int at, const struct value *v)
     return -1;
 }
 
-/* Returns the number of a value that is equal to v. If there is none before *at, inserts v there and increases *at. */
+/* Returns a value equal to v. If there is none before *at, inserts it and increases *at. */
 static int insert_once(struct stabilising *x, int *at, struct value v)
 {
     const int known = find_equal(x->g, *at, &v);
@@ -530,8 +518,7 @@ static struct value reduction(struct graph *g, enum fold fold, double init, int 
     return v;
 }
 
-/* Returns a map that computes others * 2^(exponent - M), or others * (exponent/M)^degree. The map has the axes of
-   `like` and of M. */
+/* Returns a map of others * 2^(exponent - M), or others * (exponent/M)^degree, over the axes of `like` and M. */
 static struct value relative_map(struct stabilising *x, const struct value *like, const struct expr *exponent,
                                  int64_t degree, const struct expr *others, int maximum)
 {
@@ -545,8 +532,7 @@ static struct value relative_map(struct stabilising *x, const struct value *like
     return v;
 }
 
-/* Corrects an inner product whose operand k is a state relative to M. Its other operand, the features, is multiplied by
-   2^M: the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]). */
+/* Corrects an inner product whose operand k is a state relative to M, by multiplying the features by 2^M. */
 static void join_state(struct stabilising *x, int user, int k)
 {
     struct graph *g = x->g;
@@ -579,15 +565,15 @@ static void apply(struct stabilising *x, const struct plan *plan)
     if (plan->inner < 0) {
         made = weight;
         made.expr = plan->degree ? expr_make(x->m, EXPR_ABS, plan->exponent, NULL, NULL) : plan->exponent;
-        /* a weight that differs from an earlier one in its other factors shares the maximum and the exponential */
+        /* weights that differ in other factors share the maximum and the exponential */
         top = insert_once(x, &at, made);
-        /* the maximum of a power is a divisor, so it starts above 0 */
+        /* the maximum of a power is a divisor, so it is above 0 */
         maximum = insert_once(
             x, &at, reduction(g, FOLD_MAX, plan->degree ? (double)FLT_MIN : -DBL_MAX, rank, axes, top, plan->where));
         made = graph_value(GRAPH_MAP, weight.rank, weight.axes);
         for (int k = 0; k < weight.operands; k++) made.operand[made.operands++] = weight.operand[k];
         struct ref r = graph_ref(g, top, NULL);
-        const struct expr *exponent = plan->degree % 2 ? plan->exponent /* an odd power keeps the sign of its base */
+        const struct expr *exponent = plan->degree % 2 ? plan->exponent /* an odd power keeps its base's sign */
                                                        : expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r));
         const struct value alone = relative_map(x, &made, exponent, plan->degree, NULL, maximum);
         const int same = find_equal(g, at, &alone);
@@ -599,11 +585,11 @@ static void apply(struct stabilising *x, const struct plan *plan)
                                    plan->others);
         }
         insert(x, at, relative);
-    } else { /* M is the maximum over the inner sum's terms, and then over the region */
+    } else { /* M is the maximum over the inner sum's terms and the region */
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
         const struct expr *others, *exponent = exponent_of(g, sum.operand[0].of, &others);
         made = terms;
-        if (plan->exponent) { /* the weight's exponent is added to the exponent of each term */
+        if (plan->exponent) { /* add the weight's exponent to each term's */
             const struct expr *with[MAX_OPERANDS] = {NULL};
             for (int k = 0; k < weight.operands; k++)
                 if (expr_uses(plan->exponent, expr_leaf(x->m, EXPR_OPERAND, k)))
@@ -645,8 +631,8 @@ static void apply(struct stabilising *x, const struct plan *plan)
         }
 }
 
-/* Returns e * 2^exponent, or e * exponent^degree. If e is select(condition, 0, x), only x is multiplied: for a row
-   without terms the exponent can be infinite, and 0 times infinity is NaN. */
+/* Returns e * 2^exponent, or e * exponent^degree. In select(condition, 0, x), only x is multiplied, because 0 *
+   infinity is NaN. */
 static const struct expr *times_power(struct module *m, const struct expr *e, const struct expr *exponent,
                                       int64_t degree)
 {
@@ -655,8 +641,8 @@ static const struct expr *times_power(struct module *m, const struct expr *e, co
     return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
 }
 
-/* For each operand of the map, the result has the maximum M that the operand is relative to, or NULL. Each M becomes an
-   operand of the map, too. Returns NULL if the map reads no relative sum. */
+/* Returns the maximum M of each operand of the map, or NULL. Each M becomes an operand. Returns NULL if the map
+   reads no relative sum. */
 static const struct expr *const *relative_operands(struct stabilising *x, struct value *map, struct scaling *s)
 {
     const struct graph *g = x->g;
@@ -677,8 +663,7 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
     return s->relative = any ? relative : NULL;
 }
 
-/* Inlines map v into the maps that use it, because its value times M^degree can overflow. A map that is an output
-   stays. */
+/* Inlines map v into its users, because its value times M^degree can overflow. Outputs stay. */
 static void move_into_users(struct stabilising *x, int v)
 {
     struct graph *g = x->g;
@@ -691,8 +676,7 @@ static void move_into_users(struct stabilising *x, int v)
         }
 }
 
-/* Rewrites map v for its relative operands: if the power of M does not cancel in v, multiplies the result by that
-   power. */
+/* Rewrites map v for its relative operands. If the power of M does not cancel, multiplies the result by it. */
 static void correct(struct stabilising *x, int v)
 {
     struct value map = x->g->value[v];
@@ -718,7 +702,7 @@ void pass_stabilise(struct compilation *c)
         int inner = c->graph->value[v].op == GRAPH_MAP ? inner_sum(c->graph, &c->graph->value[v]) : -1;
         if (inner >= 0) x->maximum[inner] = OF_WEIGHT;
     }
-    /* First the sums over run-time axes. Their maxima enter the exponents of features, so sums over features follow. */
+    /* Sums over run-time axes come first, because their maxima enter exponents of features. */
     for (int rows = 0; rows < 2; rows++)
         for (int v = 0; v < c->graph->values; v++) {
             struct plan plan;

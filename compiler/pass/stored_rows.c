@@ -1,20 +1,18 @@
-/* Multiplies rows as stored, and scales and shifts the inner product afterwards. For example, a norm without weights
-   scales and shifts each row. With scales x and y, shifts S and T, and rows a and b of length D:
-     <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b)
-   - Why: products of stored bf16 are exact. They are also faster than products of f32 if the target multiplies bf16.
-   - Accuracy: the last digits are lost where a shift cancels. Many digits are lost only if the mean of a row is much
-     larger than its deviation. */
+/* Multiplies rows as stored, and scales and shifts the inner product afterwards, for example for a norm. With scales x,
+   y, shifts S, T and rows a, b of length D: <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b)
+   - Products of stored bf16 are exact, and faster than f32 if the target multiplies bf16.
+   - Digits are lost if a shift cancels, many only if a row's mean is much larger than its deviation. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 struct rows {
     struct graph *g;
-    int at;  /* where the next value is inserted, just before the product */
+    int at;  /* just before the product */
     int sum; /* the axis that the product sums over */
 };
 
-/* Describes a row: element * constant * scale + shift, for the elements of value `input`. `scale` and `shift` are the
-   numbers of values without the summed axis; -1: no scale, no shift. */
+/* A row: element * constant * scale + shift, for elements of value `input`. `scale`, `shift`: values without the
+   summed axis, or -1. */
 struct row {
     int input, scale, shift;
     double constant;
@@ -26,7 +24,7 @@ static int add(struct rows *x, struct value v)
     return x->at++;
 }
 
-/* Returns an empty value with the axes of `like` except the summed axis. */
+/* Returns an empty value with the axes of `like` except the summed one. */
 static struct value row_value(const struct rows *x, enum graph_op op, const struct value *like)
 {
     struct value v = graph_value(op, 0, NULL);
@@ -41,7 +39,7 @@ static bool is_plain(const struct graph *g, const struct ref *r)
     return ref_equal(r, &plain);
 }
 
-/* Whether e, an expression of v, has one value for each row: it does not vary along the summed axis. */
+/* Whether e does not vary along the summed axis. */
 static bool is_of_row(const struct rows *x, const struct value *v, const struct expr *e)
 {
     for (int k = 0; k < v->operands; k++)
@@ -51,14 +49,14 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* Adds a value with one number for each row, and returns the number of the value. The value is 'before op e', where e
-   is an expression of v. If `before` is -1, the value is e, or -e if op is EXPR_SUB. */
+/* Adds the value 'before op e', one number per row, and returns it. e is an expression of v. `before` -1: e, or -e
+   for EXPR_SUB. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;
     struct value made = row_value(x, GRAPH_MAP, v);
     if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
-    /* new operands first get numbers above all old numbers, so that no operand is replaced twice */
+    /* new operands first get numbers above all old ones, so that none is replaced twice */
     for (int k = 0; k < v->operands; k++) {
         const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
         if (!expr_uses(e, leaf)) continue;
@@ -75,8 +73,8 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
 
 static bool read_row(struct rows *x, int of, struct row *row);
 
-/* If e, an expression of value `of`, has the form of struct row, fills in *row. Adds values for the scale and the
-   shift. Otherwise returns false. */
+/* If e, an expression of value `of`, has the form of struct row, fills in *row and adds scale and shift. Otherwise
+   returns false. */
 static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
 {
     const struct value v = x->g->value[of];
@@ -109,7 +107,7 @@ static bool read_row(struct rows *x, int of, struct row *row)
     return v->op == GRAPH_INPUT && !v->sums;
 }
 
-/* Adds value `of` as an operand of the map. Returns the leaf that reads the operand. */
+/* Adds value `of` as an operand of the map, and returns its leaf. */
 static const struct expr *operand(const struct graph *g, struct value *map, int of)
 {
     map->operand[map->operands] = graph_ref(g, of, NULL);
@@ -121,8 +119,7 @@ static const struct expr *times(const struct graph *g, const struct expr *e, dou
     return constant == 1 ? e : expr_make(g->module, EXPR_MUL, e, expr_real(g->module, constant), NULL);
 }
 
-/* Adds a value, the sum over the row of constant * scale * element. If `shifted`, the shift is added to each element.
-   Returns the value's number. */
+/* Adds the sum over the row of constant * scale * element, with the shift if `shifted`. Returns it. */
 static int sum_of_row(struct rows *x, const struct row *row, bool shifted)
 {
     const struct graph *g = x->g;
@@ -168,8 +165,8 @@ static bool is_changed(const struct row *row)
     return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
 }
 
-/* Whether the product multiplies rows of two sequences, or rows of one sequence with a parameter. A product with a
-   parameter counts only if matrix units compute it (multiplies_states). */
+/* Whether the product multiplies rows of two sequences, or of one with a parameter on matrix units
+   (multiplies_states). */
 static bool is_of_rows(const struct compilation *c, const struct value *v)
 {
     const struct graph *g = c->graph;
@@ -179,8 +176,7 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
-/* Whether each axis of the product is an axis of an input. A counterexample is a norm that depends on the head,
-   although the rows do not. The product of the inputs then lacks the axis of heads. */
+/* Whether each axis of the product is an axis of an input. Not so if only a norm depends on the head. */
 static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
 {
     for (int k = 0; k < product->rank; k++)

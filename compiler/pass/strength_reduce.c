@@ -1,10 +1,8 @@
-/* Rewrites powers of a positive base whose exponent depends on positions, or is the difference of two prefix sums. For
-   example, 0.97^(i-j) becomes exp2((i-j)*log2(0.97)). The logarithm is usually loop-invariant, and is then computed
-   once, in double.
-   - Accuracy: rounding the exponent x changes exp2(x) by a relative error of about |x| * 2^-24. If the base is below 1,
-     as for a decay, a large |x| belongs to a weight that is almost 0.
-   - Order: this pass runs after stabilise. Otherwise stabilise would make the new exponentials relative to a running
-     maximum, although such powers do not need one. */
+/* Rewrites powers of a positive base whose exponent depends on positions or prefix sums: 0.97^(i-j) becomes
+   exp2((i-j)*log2(0.97)). The logarithm is usually loop-invariant.
+   - Accuracy: the relative error is about |x| * 2^-24 for the exponent x. For a decay, a large |x| is a weight of
+     almost 0.
+   - This runs after stabilise, which would otherwise make these exponentials relative to a maximum. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"

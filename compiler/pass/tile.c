@@ -1,12 +1,11 @@
-/* Chooses the sizes of tiles. The queries, keys, scores and sums of a tile share the L2 cache.
-   - tile_q: the queries of a tile, which are in the lanes
-   - tile_k: the keys of a tile
-   - block_q: the queries of a block. The tiles of queries in a block share the work on each tile of keys. */
+/* Chooses the sizes of tiles. Queries, keys, scores and sums of a tile share the L2 cache.
+   - tile_q, tile_k: the queries and keys of a tile
+   - block_q: the queries of a block, whose tiles share the work on keys */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Whether the program computes values that depend on keys but not on queries. */
+/* Whether values of keys only are computed. */
 static bool prepares_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -19,7 +18,7 @@ static bool prepares_keys(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* Whether an output is a sum over the lanes, such as dv[j], which sums over the queries in the lanes. */
+/* Whether an output sums over the lanes, such as dv[j]. */
 static bool sums_across(const struct graph *g, const struct roles *roles)
 {
     for (int o = 0; o < g->outputs; o++)
@@ -27,9 +26,8 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* Returns the number of keys that every query attends to. Returns 0 if this number is unknown, or FEW_KEYS or more.
-   Tiles with more queries share more work, but compute more masked pairs. Masked pairs matter if queries attend to few
-   keys. */
+/* Returns the number of keys of every query, or 0 if it is unknown or at least FEW_KEYS. With few keys, masked pairs
+   of long tiles matter. */
 static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
@@ -42,7 +40,7 @@ static int64_t few_keys(const struct graph *g, const struct roles *roles)
         struct ranges of_tile;
         int64_t all = 0, keys = 0;
         region_ranges(g->module, region, roles->stream, false, &of_tile);
-        for (int k = 0; k < of_tile.count; k++) { /* the number of keys for a tile of one query */
+        for (int k = 0; k < of_tile.count; k++) { /* for a tile of one query */
             const struct range *r = &of_tile.range[k];
             if (!r->from || !r->to ||
                 !known_difference(g->module, r->to, expr_replace(g->module, r->from, first, end), &keys))
@@ -54,7 +52,7 @@ static int64_t few_keys(const struct graph *g, const struct roles *roles)
     return 0;
 }
 
-/* Whether all products over pairs of query and key read keys from an input, and not from a computed value. */
+/* Whether all products over pairs read keys from an input. */
 static bool multiplies_stored_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -68,8 +66,7 @@ static bool multiplies_stored_keys(const struct graph *g, const struct roles *ro
     return true;
 }
 
-/* A mask can draw keys at random for each block of queries. Returns the smallest such block in condition e, in queries.
-   Returns 0 if e draws nothing. */
+/* Returns the smallest block of queries, in queries, for which condition e draws keys; 0: none. */
 static int64_t drawn_block(struct module *m, const struct expr *e)
 {
     int64_t block = 0;
@@ -82,7 +79,7 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
-/* Whether the stream is the axis of blocks that have lists of the caller. */
+/* Whether the stream is the axis of blocks with the caller's lists. */
 static bool lists_along(const struct expr *e, int stream)
 {
     if (e->op == EXPR_DRAWN && e->draw->name && stream >= 0 && expr_axes(e->arg[0]) >> stream & 1) return true;
@@ -91,7 +88,7 @@ static bool lists_along(const struct expr *e, int stream)
     return false;
 }
 
-/* Whether an integer that e reads depends on the query and on the key. */
+/* Whether an integer in e depends on the query and the key. */
 static bool reads_pairs(const struct expr *e, const struct roles *roles)
 {
     const uint32_t pair = UINT32_C(1) << roles->lane | UINT32_C(1) << roles->stream;
@@ -101,8 +98,7 @@ static bool reads_pairs(const struct expr *e, const struct roles *roles)
     return false;
 }
 
-/* Whether the program is a quadratic form for any number of queries, and computes rows of the result or saved values of
-   rows. */
+/* Whether the program is a quadratic form for many queries that computes rows of the result or saved values. */
 static bool makes_rows(const struct compilation *c)
 {
     return !c->program.linear && !c->program.few && program_sums_rows(&c->program);
@@ -113,8 +109,7 @@ static uint32_t sequences(const struct roles *roles)
     return (roles->lane < 0 ? 0 : UINT32_C(1) << roles->lane) | (roles->stream < 0 ? 0 : UINT32_C(1) << roles->stream);
 }
 
-/* Whether all tiles of queries can process the same tiles of keys. This holds if no mask draws keys at random, compares
-   ids or selects keys periodically. */
+/* Whether all tiles of queries can process the same keys: no drawn keys, ids or periods. */
 static bool see_same_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -126,8 +121,8 @@ static bool see_same_keys(const struct graph *g, const struct roles *roles)
     return true;
 }
 
-/* Chooses short tiles, with two vectors of queries. A short tile has few masked pairs, and its scores fit the L1 cache.
-   `keys` is the number of keys of each query if it is known and small, else 0. `shared`: tiles share work on keys. */
+/* Chooses tiles of two vectors of queries, with few masked pairs and scores in the L1 cache. `keys`: the keys of
+   each query if few, otherwise 0. `shared`: tiles share work on keys. */
 static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared, int64_t *tile_q, int64_t *tile_k)
 {
     enum { SHORTEST = 16, SHARED = 256, SHORT_WINDOW = 512 };
@@ -135,13 +130,13 @@ static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared,
                   bytes = (c->spec->head_dim + 2 * c->spec->value_dim) * element;
     *tile_q = vectors > SHORTEST ? vectors : SHORTEST;
     *tile_k = keys && keys <= SHORT_WINDOW ? 48 : 96;
-    /* the queries, sums and compensations of a block fit in half of the L2 cache */
+    /* the queries and sums of a block fit in half of the L2 cache */
     c->tiling.block_q = shared ? SHARED : 0;
     while (c->tiling.block_q * bytes > c->target->l2_bytes / 2) c->tiling.block_q /= 2;
 }
 
-/* Limits the queries and keys of a tile to the spec's max_length, rounded up to `step`. In the form for few queries, a
-   tile has the rows of several heads, so its queries are not limited. */
+/* Limits a tile to max_length, rounded up to `step`. For few queries, a tile has rows of several heads, so its
+   queries are not limited. */
 static void bound_tiles(struct compilation *c)
 {
     enum { STEP = 16, STEP_OF_MATRIX_UNITS = 32 };
@@ -158,10 +153,10 @@ void pass_tile(struct compilation *c)
 {
     struct roles roles;
     roles_of(c->graph, 0, &roles);
-    /* a tile with more queries shares more work on keys: computing values from keys, or widening keys */
+    /* longer tiles of queries share more work on keys */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               /* the widened keys stay in the cache, so widening them is worthwhile for fewer queries, too */
+               /* widened keys stay in the cache, so widening pays for fewer queries, too */
         in_cache = widens && !prepares && c->target->vector_bytes <= 32;
     const int64_t few = few_keys(c->graph, &roles);
     int64_t tile_q = prepares         ? 256
@@ -169,24 +164,23 @@ void pass_tile(struct compilation *c)
                      : in_cache       ? 96
                                       : 128,
             element = dtype_bytes(dtype_of_sums(c->spec->dtype));
-    /* each query needs about three vectors of head_dim and one of value_dim; these may take half of the L2 cache */
+    /* a query needs about three vectors of head_dim and one of value_dim, in half of the L2 cache */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
         tile_q = tile_q == 96 ? 64 : tile_q / 2;
-    /* With more keys, sums are stored and loaded less often. In a program that sums over the lanes, threads add their
-       tiles in turn, so shorter tiles of keys mean a shorter wait. */
+    /* With more keys, sums are stored less often. If threads add in turn to sums over the lanes, shorter tiles wait
+       less. */
     int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || (sweeps && !multiplies_bf16(c)) ? 144 : 288;
     const bool shared = prepares || widens;
     if (makes_rows(c) && (shared || (few && !multiplies_bf16(c))) && see_same_keys(c->graph, &roles))
         choose_short_tiles(c, few, shared, &tile_q, &tile_k);
-    /* In a linear form, a tile of keys is at most a chunk. A short tile of queries has fewer masked pairs inside the
-       chunk. */
+    /* In a linear form, a tile of keys is at most a chunk. A short tile of queries has fewer masked pairs. */
     for (int a = 0; a < c->graph->module->axes; a++) {
         const struct axis *axis = &c->graph->module->axis[a];
         if (!axis_is_chunks(axis)) continue;
         const bool short_ones = multiplies_stored_keys(c->graph, &roles) && !multiplies_states(c);
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : short_ones ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
-        if (graph_find_solve(c->graph) >= 0) { /* a tile of keys is a chunk, and its keys are also in the lanes */
+        if (graph_find_solve(c->graph) >= 0) { /* a tile of keys is a chunk, also in the lanes */
             c->tiling.tile_q = (axis->extent + 15) / 16 * 16;
             c->tiling.tile_k = axis->extent;
             return;
@@ -197,7 +191,7 @@ void pass_tile(struct compilation *c)
         tile_q = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->queries;
         tile_k = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->keys;
     }
-    /* a tile of queries must not cover several blocks, because it would process the keys drawn for all of them */
+    /* a tile of queries must not cover several blocks, with their drawn keys */
     for (int v = 0; v < c->graph->values; v++) {
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
@@ -205,18 +199,18 @@ void pass_tile(struct compilation *c)
             (block < tile_q || (multiplies_tiles(c) && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
-        /* tiles of keys are skipped if no id equals an id of the queries; short tiles are skipped more often */
+        /* tiles of keys without a common id are skipped, short ones more often */
         if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
-        /* given masks often have blocks whose length is a power of two */
+        /* blocks of given masks are often powers of two */
         if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
-        /* blocks of queries that do not list a block of keys are skipped */
+        /* a block of keys that is not listed is skipped */
         if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
     }
-    if (c->program.few) { /* keys are not copied: a tile has only weights */
+    if (c->program.few) { /* a tile has only weights, because keys are not copied */
         tile_q = MAX_FEW_ROWS;
         tile_k = 128;
     }
-    if (c->program.by_heads && tile_q > 32) tile_q = 32; /* several tiles for one query, which threads share */
+    if (c->program.by_heads && tile_q > 32) tile_q = 32; /* threads share several tiles of one query */
     c->tiling.tile_q = c->program.short_tile ? FEW_TOKENS : schedule_knob(c, "tile_q", tile_q);
     c->tiling.tile_k = schedule_knob(c, "tile_k", tile_k);
     bound_tiles(c);
@@ -224,7 +218,7 @@ void pass_tile(struct compilation *c)
 
 static const char whole_chunks[] = "with 'delta', a tile is a chunk";
 
-/* The sizes that `attnc tune` tries. They include the default sizes of both the quadratic and the linear form. */
+/* The sizes that `attnc tune` tries, with the defaults of both forms. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
     if (graph_find_solve(x->form->graph) >= 0) return whole_chunks;

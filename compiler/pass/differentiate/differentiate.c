@@ -1,12 +1,10 @@
-/* Reverse-mode differentiation of the graph, from the output back to the inputs and learned parameters. Each
-   operation has one rule (rule.c).
-   - A gradient is a list of terms. A term has a value, a region outside which the term is 0, and a divisor that has
-     not been applied yet.
-   - The region lets gradients with respect to keys sum only over the queries that see the key.
-   - The divisor is the sum of a row's weights. It is folded into the exponentials of these weights if possible:
-     exp(s) / sum = exp(s - log(sum)). Otherwise the row of `dout` is divided.
-   - The gradient programs recompute the weights tile by tile. They also read the output of forward, `out`: the inner
-     product of row i of `out` and `dout` is equal to a sum over the weights of row i. */
+/* Reverse-mode differentiation of the graph. Each operation has a rule (rule.c).
+   - A gradient is a list of terms, each with a value, a region outside which it is 0, and a divisor not yet applied.
+   - With regions, gradients of keys sum only over queries that see the key.
+   - The divisor is a row's sum of weights. It is folded into exponentials if possible: exp(s) / sum = exp(s -
+     log(sum)). Otherwise `dout` is divided.
+   - The gradients recompute weights tile by tile, and read `out`: <out[i], dout[i]> equals a sum over the weights of
+     row i. */
 #include "differentiate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -67,8 +65,7 @@ static void forget_terms(struct reversal *x, int first)
     }
 }
 
-/* Returns the gradient with respect to value v as an expression over the operands of the unfinished map, which has the
-   axes of v. */
+/* Returns the gradient of value v over the operands of the unfinished map, which has v's axes. */
 static const struct expr *gradient_in(struct reversal *x, struct value *map, int v)
 {
     const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
@@ -76,8 +73,7 @@ static const struct expr *gradient_in(struct reversal *x, struct value *map, int
     return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
 }
 
-/* Returns e plus the gradients with respect to the inputs whose rows are within the rows of the input called `name`,
-   which the result may not read otherwise. An element beyond such a row gets nothing. */
+/* Returns e plus the gradients of inputs within the input `name`. Elements beyond such a row get nothing. */
 static const struct expr *with_gradients_within(struct reversal *x, struct value *map, const char *name,
                                                 const struct expr *e)
 {
@@ -102,8 +98,7 @@ static const struct expr *with_gradients_within(struct reversal *x, struct value
     return e;
 }
 
-/* Adds the output "dNAME": the gradient with respect to value v of the graph, an array NAME like `like`. If v is -1,
-   the gradient is 0. */
+/* Adds the output "dNAME": the gradient of value v, an array like `like`. v = -1: the gradient is 0. */
 static void output_gradient(struct reversal *x, const struct value *like, const struct module *named, int v)
 {
     struct graph *const g = x->g;
@@ -116,7 +111,7 @@ static void output_gradient(struct reversal *x, const struct value *like, const 
     graph_output(g, arena_printf(x->m->arena, "d%s", like->name), reversal_append(x, map));
 }
 
-/* Marks the values of the graph that the terms of its prefix sums are computed from. */
+/* Marks the values that the terms of prefix sums need. */
 static bool *values_of_terms(const struct graph *source)
 {
     bool *const of_terms = arena_alloc(source->module->arena, (size_t)source->values * sizeof *of_terms);
@@ -129,9 +124,8 @@ static bool *values_of_terms(const struct graph *source)
     return of_terms;
 }
 
-/* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph (the graph before all
-   passes), and for the arrays of prefix sums. The gradient is 0 if the output of forward does not depend on NAME. An
-   input within another has none; its gradient is added to that with respect to the other. */
+/* Makes an output "dNAME" for each input and learned parameter NAME of the source graph, and for prefix sums. If the
+   result does not depend on NAME, it is 0. An input within another one adds to the gradient of the other. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;
@@ -153,7 +147,7 @@ static void output_gradients(struct reversal *x)
     }
 }
 
-/* Makes the array with the gradient with respect to the terms of prefix sums. It takes the place of `dout`. */
+/* Makes the array with the gradient of the terms of prefix sums, in place of `dout`. */
 static int gradient_of_terms(struct reversal *x, const struct value *terms)
 {
     struct value v = graph_value(GRAPH_PARAM, terms->rank, terms->axes);
@@ -162,7 +156,7 @@ static int gradient_of_terms(struct reversal *x, const struct value *terms)
     return reversal_append(x, v);
 }
 
-/* Keeps only the outputs that c->program makes: the outputs of its group, or all outputs if the group is 0. */
+/* Keeps only the outputs of c->program's group, or all for group 0. */
 static void take_group(struct compilation *c)
 {
     struct graph *g = c->graph;

@@ -1,13 +1,11 @@
-/* Moves a factor f[j] of each row j of the stream from the row's vector x[j] to the pairs. For example, f[j] is the
-   inverse of the row's sum of weights.
-   - sum over j of w[i][j] * (f[j] * x[j]) becomes the sum over j of (w[i][j] * f[j]) * x[j].
-   - <y[i], f[j] * x[j]> becomes f[j] * <y[i], x[j]>.
-   Before the change, the vectors x[j] are scaled again for every tile of the lanes. After the change, the map over
-   pairs has one more factor. */
+/* Moves a factor f[j] of the stream's rows, such as the inverse of a row's sum of weights, from the vector x[j] to the
+   pairs. Otherwise the vectors are scaled again for every tile of lanes.
+   - sum over j of w[i][j] * (f[j] * x[j]) becomes sum over j of (w[i][j] * f[j]) * x[j].
+   - <y[i], f[j] * x[j]> becomes f[j] * <y[i], x[j]>. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
-/* The operands of a map factor[j] * vector[j] over the rows of the stream. */
+/* The operands of a map factor[j] * vector[j] over the stream. */
 struct scaled {
     struct ref vector, factor;
 };
@@ -44,9 +42,8 @@ static bool scales_stream(const struct graph *g, const struct roles *roles, int 
     return false;
 }
 
-/* Returns the number, 0 or 1, of the operand of `user` that is v, if the factor of v can be moved in `user`. Otherwise
-   returns -1. The factor can be moved in two cases: an inner product <y[i], v[j]> for each pair, and a sum over pairs
-   of w[i][j] * v[j]. */
+/* Returns the operand of `user`, 0 or 1, that is v, or -1 if v's factor cannot move. It can in <y[i], v[j]> per
+   pair, and in a sum over pairs of w[i][j] * v[j]. */
 static int operand_of(const struct graph *g, const struct roles *roles, const struct value *user, int v)
 {
     const int at = user->operand[0].of == v ? 0 : 1;

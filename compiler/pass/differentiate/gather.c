@@ -1,23 +1,20 @@
-/* Gradients with respect to values that are read at computed positions of a constant axis. For example, feature f of a
-   power reads element x[s(f)] of a row x. The gradient with respect to x[d] is the sum of the gradients with respect to
-   all features f with s(f) = d.
-   - This file solves s(f) = d for f. The solutions are f = g(d, t), where t runs over new axes, the free axes. A sum
-     over t then replaces the sum over f, and each feature is visited once.
-   - Example: for s(f) = f % n, the solutions are f = t * n + d.
-   - If no solution is found, the sum runs over every f for every d, and its region is s(f) = d. */
+/* Gradients of values that are read at computed positions of a constant axis. Feature f of a power reads x[s(f)]. So
+   the gradient of x[d] sums over all f with s(f) = d.
+   - s(f) = d is solved as f = g(d, t), with t over new axes, the free axes. The sum over t visits each feature once.
+   - Example: for s(f) = f % n, f = t * n + d.
+   - Without a solution, the sum runs over every f, in the region s(f) = d. */
 #include "differentiate.h"
 
 enum { MAX_FREE = 4, MAX_KNOWN = 3 * MAX_FREE };
 
-/* An attempt to solve s(f) = d for f. */
+/* An attempt to solve s(f) = d. */
 struct solution {
     struct reversal *x;
     int axis;                 /* the axis of f */
     uint32_t taken;           /* axes that t may not use, as bits */
-    int free, of[MAX_FREE];   /* the number of free axes, and these axes */
-    const struct expr *valid; /* holds if g(d, t) is the index of a feature; NULL: g(d, t) always is */
-    int known;                /* the number of known equalities: from[k], a quotient or remainder of f, is equal to
-                                 to[k] */
+    int free, of[MAX_FREE];   /* the free axes */
+    const struct expr *valid; /* whether g(d, t) is a feature; NULL: always */
+    int known;                /* known equalities: from[k], a quotient or remainder of f, is to[k] */
     const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
 };
 
@@ -26,15 +23,15 @@ static const struct expr *make(const struct solution *s, enum expr_op op, const 
     return expr_make(s->x->m, op, a, b, NULL);
 }
 
-/* The value of an integer expression at the given index of each axis. */
+/* The value of an integer expression at an index of each axis. */
 static int64_t at(const struct expr *e, const int64_t *index)
 {
     const struct environment env = {.index = index};
     return expr_eval_int(e, &env);
 }
 
-/* Returns a constant axis of this extent that is not in s->taken, and adds it to s->taken. Makes a new axis if there is
-   none. Returns -1 if the module has no room for a new axis. */
+/* Returns a constant axis of this extent that is not taken, and takes it. Makes one if needed. Returns -1 if there
+   is no room. */
 static int spare_axis(struct solution *s, int64_t extent)
 {
     struct module *m = s->x->m;
@@ -60,8 +57,7 @@ static int64_t range_of(const struct solution *s, const struct expr *e)
     return max;
 }
 
-/* Returns the index of a new free axis with this extent, or the constant 0 if the extent is 1. Returns NULL if there
-   are too many axes. */
+/* Returns the index of a new free axis, or 0 if the extent is 1. Returns NULL if there is no room. */
 static const struct expr *free_index(struct solution *s, int64_t extent)
 {
     if (extent == 1) return expr_int(s->x->m, 0);
@@ -71,14 +67,14 @@ static const struct expr *free_index(struct solution *s, int64_t extent)
     return expr_leaf(s->x->m, EXPR_INDEX, axis);
 }
 
-/* Adds value < range to the condition s->valid. */
+/* Adds value < range to s->valid. */
 static void require_below(struct solution *s, const struct expr *value, int64_t range)
 {
     const struct expr *inside = make(s, EXPR_LT, value, expr_int(s->x->m, range));
     s->valid = s->valid ? make(s, EXPR_AND, s->valid, inside) : inside;
 }
 
-/* Records in `s` that the quotient or remainder op(u, by) is equal to `to`. */
+/* Records that the quotient or remainder op(u, by) equals `to`. */
 static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
                  const struct expr *to)
 {
@@ -86,9 +82,8 @@ static void note(struct solution *s, enum expr_op op, const struct expr *u, cons
     s->to[s->known++] = to;
 }
 
-/* Solves e = target for f, where e is an expression in f. Returns f in terms of `target` and free axes, or NULL if no
-   solution is found. Quotients and remainders are inverted from the outside in: u / n = q gives u = q * n + t, and
-   u % n = r gives u = t * n + r. */
+/* Solves e = target for f, with e an expression in f; or returns NULL. Inverts from the outside in: u / n = q gives
+   u = q * n + t, and u % n = r gives u = t * n + r. */
 static const struct expr *solve(struct solution *s, const struct expr *e, const struct expr *target)
 {
     if (e == expr_leaf(s->x->m, EXPR_INDEX, s->axis)) return target;
@@ -110,8 +105,8 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         break;
     case EXPR_MOD: {
         if (count <= 0) return NULL;
-        /* `rotated`: (w % n + w / n) % n = r, as in features of a square (separate/features.c). With t = w / n, the
-           solution is w % n = (r - t) mod n. */
+        /* (w % n + w / n) % n = r, as in features of a square (separate/features.c): with t = w / n, w % n = (r - t)
+           mod n */
         bool rotated = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV &&
                        u->arg[0]->arg[0] == u->arg[1]->arg[0] && u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
         if (rotated) u = u->arg[0]->arg[0];
@@ -131,8 +126,7 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
     return solve(s, u, value);
 }
 
-/* Whether e is 0 at the given index of f for all values of its operands. If the condition of a select depends on f,
-   only the chosen branch counts. */
+/* Whether e is 0 at this index of f for all operands. In a select by f, only the chosen branch counts. */
 static bool vanishes(const struct solution *s, const struct expr *e, const int64_t *index)
 {
     switch ((int)e->op) {
@@ -151,10 +145,9 @@ static bool vanishes(const struct solution *s, const struct expr *e, const int64
     }
 }
 
-/* Tests the solution f = g(d, t) at every d and t where s->valid holds. `sub` is s(f), `target` is the axis of d, and e
-   is the summand.
+/* Tests f = g(d, t) at every d and t in s->valid. `sub` is s(f), `target` the axis of d, e the summand.
    - s(g(d, t)) must be d.
-   - No two points (d, t) may give the same f.
+   - No two points may give the same f.
    - e must be 0 at every f that is not reached. */
 static bool is_solution(const struct solution *s, const struct expr *sub, const struct expr *f, int target,
                         const struct expr *e)
@@ -186,8 +179,7 @@ static bool is_solution(const struct solution *s, const struct expr *sub, const 
     return true;
 }
 
-/* If a subscript is computed from the index f of a single constant axis, returns this axis. Returns -1 otherwise, and
-   for a subscript that is a plain index or a number. */
+/* Returns the only constant axis that a subscript is computed from, or -1. A plain index or number gives -1. */
 static int computed_from(const struct reversal *x, const struct expr *sub)
 {
     if (sub->op == EXPR_INDEX || sub->op == EXPR_INT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub) ||
@@ -198,8 +190,7 @@ static int computed_from(const struct reversal *x, const struct expr *sub)
     return -1;
 }
 
-/* Evaluates a condition at all indices of the constant axes that it uses. Returns 1 if it holds everywhere, 0 if it
-   holds nowhere. Returns -1 in all other cases, and if the condition cannot be evaluated here. */
+/* Evaluates a condition at all indices of its constant axes. Returns 1 if it always holds, 0 if never, otherwise -1. */
 static int outcome(const struct module *m, const struct expr *c)
 {
     enum { MAX_POINTS = 1 << 16 };
@@ -227,8 +218,7 @@ static int outcome(const struct module *m, const struct expr *c)
     return found;
 }
 
-/* Simplifies e. A select whose condition has the same value everywhere becomes one of its branches. A minimum or
-   maximum of integers becomes the argument that is chosen everywhere. */
+/* Simplifies e: a select, minimum or maximum with the same choice everywhere becomes that choice. */
 static const struct expr *settled(struct module *m, const struct expr *e)
 {
     int arity = expr_arity(e->op);
@@ -243,16 +233,15 @@ static const struct expr *settled(struct module *m, const struct expr *e)
     return expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Writes e in terms of d and t: replaces known quotients and remainders first, then the index by f = g(d, t). */
+/* Writes e in terms of d and t: first known quotients and remainders, then the index f = g(d, t). */
 static const struct expr *substitute(const struct solution *s, const struct expr *e, const struct expr *f)
 {
     for (int k = 0; k < s->known; k++) e = expr_replace(s->x->m, e, s->from[k], s->to[k]);
     return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
 }
 
-/* Replaces subscript s of r, which depends on sequences, by the index of its axis. For example, table[i - j + 7]
-   becomes table[t]. The element that the old subscript reads gets the term e, and all other elements of the axis get 0.
-   Returns the new e. */
+/* Replaces subscript s of r, which depends on sequences, by its axis's index: table[i - j + 7] becomes table[t]. The
+   element that was read gets e, others 0. Returns the new e. */
 static const struct expr *one_hot(struct reversal *x, struct value *map, const struct expr *e, struct ref *r, int s,
                                   uint32_t *axes)
 {
@@ -282,7 +271,7 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
         uint32_t elsewhere = *where ? expr_axes(*where) : 0;
         for (int k = 0; k < r->rank; k++)
             if (k != s) elsewhere |= expr_axes(r->sub[k]);
-        if (elsewhere >> f & 1) return e; /* f is also used elsewhere, so give up: reading_of reports the error */
+        if (elsewhere >> f & 1) return e; /* f is also used elsewhere: give up, and reading_of reports it */
         struct solution try = {.x = x, .axis = f, .taken = *axes | elsewhere};
         if (try.taken >> target & 1) target = spare_axis(&try, x->m->axis[target].extent);
         if (target < 0) return e;
@@ -302,7 +291,7 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
             map->axes[map->rank++] = target;
             continue;
         }
-        /* where try.valid is false, g(d, t) may exceed the axis, so the subscript is clamped */
+        /* without try.valid, g(d, t) may exceed the axis, so clamp */
         const struct expr *inside = !try.valid ? found
                                                : expr_make(x->m, EXPR_MIN, found,
                                                            expr_int(x->m, x->m->axis[f].extent - 1), NULL);

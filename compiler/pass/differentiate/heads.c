@@ -1,22 +1,21 @@
-/* Gradients that are sums over query heads with separate carried states.
-   - Several query heads, the members of one key/value head, share keys. They have separate states if, for example,
-     their weights decay with distance at different rates.
-   - The gradient with respect to a key or value is then a sum over the members, but the loops of a program handle one
-     state at a time. So this program outputs the gradient for each member, heads_n, and c->gradients.totals adds these.
-   - A total that depends on such a sum gets the axis of members, in addition to the axis of slices. */
+/* Gradients that sum over query heads with separate carried states.
+   - The members of a key/value head share keys, but have separate states if, for example, their decays differ.
+   - The gradient of a key sums over members, but loops handle one state at a time. So a program outputs a gradient per
+     member, heads_n, and c->gradients.totals adds them.
+   - A total that depends on such a sum also gets the axis of members. */
 #include "differentiate.h"
 
 #include <string.h>
 
-/* The rewriting of one output. In this file, "the heads" are the indices of `axis`. */
+/* The rewriting of one output. "The heads" are the indices of `axis`. */
 struct heads {
     struct compilation *c;
     struct graph *g;
     struct module *m;
     int axis;     /* the axis of members that the output sums over */
-    bool *sums;   /* for each value: whether it depends on a sum over the heads and does not have the axis of heads */
-    int *of_head; /* for each value: 1 + the number of its counterpart, which has an axis of heads; 0: not made yet */
-    bool failed;  /* the output cannot be split, for example because it is not linear in the sums over heads */
+    bool *sums;   /* of each value: it depends on a sum over the heads, without their axis */
+    int *of_head; /* of each value: 1 + its counterpart with the axis of heads, or 0 */
+    bool failed;  /* the output cannot be split, for example because it is not linear */
 };
 
 /* Whether v is a sum over the axis. */
@@ -27,8 +26,7 @@ static bool sums_over(const struct value *v, int axis)
     return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
 }
 
-/* Returns an array with an element for each value. If the value depends on carried states, the element is the axis of
-   members of the first of these states; otherwise -1. */
+/* Returns, for each value, the axis of members of the first carried state that it depends on, or -1. */
 static int *heads_of_states(const struct graph *g)
 {
     const struct module *m = g->module;
@@ -47,7 +45,7 @@ static int *heads_of_states(const struct graph *g)
     return of;
 }
 
-/* Adds the axis of heads to v, in the module's order and before constant axes. */
+/* Adds the axis of heads to v, in order. */
 static void add_axis(const struct heads *x, struct value *v)
 {
     int at = 0;
@@ -56,8 +54,8 @@ static void add_axis(const struct heads *x, struct value *v)
     v->axes[at] = x->axis;
 }
 
-/* Whether expression e of map v is linear in the operands that depend on sums over the heads. The map of a sum is then
-   the sum of the maps, so the map can be applied for each head before the sum. */
+/* Whether e of map v is linear in operands that depend on sums over the heads, so the map can be applied before the
+   sum. */
 static bool is_linear(const struct heads *x, const struct value *v, const struct expr *e)
 {
     switch ((int)e->op) {
@@ -79,8 +77,8 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
-/* Makes the counterpart of a value: the value of each single head, before sums over the heads. The counterpart has the
-   axis of heads. Returns its number, or `number` itself if the value does not depend on a sum over the heads. */
+/* Makes the counterpart of a value for each single head, before sums over the heads. Returns it, or `number` if the
+   value does not depend on such a sum. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;
@@ -105,8 +103,8 @@ static int of_one_head(struct heads *x, int number)
     return x->of_head[number] - 1;
 }
 
-/* Copies a value into the order of axes that the caller's arrays have: first batch and heads, then the sequence, then
-   constant axes. Returns the number of the copy. */
+/* Copies a value into the order of the caller's axes: batch and heads, the sequence, constant axes. Returns the
+   copy. */
 static int rows_last(struct heads *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -129,8 +127,7 @@ static bool has_slices(const struct heads *x, const struct value *v)
     return slices;
 }
 
-/* Gives the input `name` the axes of `like`, which include the heads. The sums that read the input then also sum over
-   the heads. */
+/* Gives the input `name` the axes of `like`, with the heads. Sums that read it also sum over them. */
 static void give_heads(struct graph *g, const char *name, const struct value *like)
 {
     const int given = graph_find(g, name);
@@ -160,9 +157,9 @@ void reversal_split_heads(struct compilation *c)
                 x->sums[v] |= x->sums[value->operand[k].of];
         }
         const int of_head = of_one_head(x, number);
-        if (x->failed) continue; /* the lower pass reports that this output cannot be compiled */
+        if (x->failed) continue; /* the pass lower reports this output */
         if (has_slices(x, &g->value[number])) {
-            /* c->gradients.totals already adds the slices of this output */
+            /* c->gradients.totals already adds slices of this output */
             give_heads(c->gradients.totals, g->output[o].name, &g->value[of_head]);
             g->output[o].value = of_head;
             continue;

@@ -1,11 +1,11 @@
-/* The rules of reverse mode, one for each operation. A rule passes the gradient with respect to a value on to the
-   operands of this value. This file also adds up the terms of a gradient. */
+/* The rules of reverse mode, which pass the gradient of a value on to its operands. Also adds up the terms of a
+   gradient. */
 #include "differentiate.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Returns an unfinished map over the axes in `bits`. Axes of value `like` come first, in their order. */
+/* Returns an unfinished map over the axes in `bits`, those of `like` first. */
 static struct value map_over(const struct reversal *x, int like, uint32_t bits)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -23,13 +23,13 @@ static const struct expr *times(struct reversal *x, const struct expr *a, const 
     return expr_make(x->m, EXPR_MUL, a, b, NULL);
 }
 
-/* Returns the intersection of two regions; NULL stands for the region of everything. */
+/* Returns the intersection of two regions; NULL: everything. */
 static const struct expr *both(struct reversal *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
-/* Returns e, or 0 where `by` is 0. */
+/* Returns e, or 0 if `by` is 0. */
 static const struct expr *where_not_zero(struct reversal *x, const struct expr *by, const struct expr *e)
 {
     const struct expr *zero = expr_real(x->m, 0);
@@ -50,7 +50,7 @@ struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t
     return (struct gradient_term){reversal_map(x, &product, times(x, a, b)), -1, t.where};
 }
 
-/* Returns an equal term without a region: its value is 0 outside the region of t. */
+/* Returns an equal term without a region: its value is 0 outside. */
 static struct gradient_term selected(struct reversal *x, struct gradient_term t)
 {
     if (!t.where) return t;
@@ -78,8 +78,7 @@ void reversal_give(struct reversal *x, int v, struct gradient_term t)
     x->of[v].term[x->of[v].terms++] = t;
 }
 
-/* Terms with the same divisor and the same region are added as they are. Otherwise divisors and regions are applied to
-   the values first. */
+/* Terms with the same divisor and region are added as they are. Otherwise both are applied first. */
 struct gradient_term reversal_gradient(struct reversal *x, int v)
 {
     int terms = x->of[v].terms;
@@ -108,13 +107,13 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
 
 /* How a reference reads its value. For x[b, 3, swapped(d)], the subscripts have the axes b, -1 and d. */
 struct reading {
-    bool own;           /* each subscript is the plain index of the value's own axis */
-    uint32_t kept;      /* the axes that occur in subscripts, as bits */
-    int axis[MAX_RANK]; /* for each subscript: the axis whose index it contains; -1: it is a number */
+    bool own;           /* each subscript is the plain index of the own axis */
+    uint32_t kept;      /* the axes in subscripts, as bits */
+    int axis[MAX_RANK]; /* the axis of each subscript; -1: a number */
 };
 
-/* If a subscript swaps the positions of a constant axis in pairs, as rotary embeddings do, returns this axis; -1
-   otherwise. Such a subscript is its own inverse. */
+/* Returns the constant axis whose positions the subscript swaps in pairs, as in rotary embeddings, or -1. It is its
+   own inverse. */
 static int swapped_axis(const struct reversal *x, const struct expr *sub)
 {
     uint32_t bits = expr_axes(sub);
@@ -134,7 +133,7 @@ static int swapped_axis(const struct reversal *x, const struct expr *sub)
     return -1;
 }
 
-/* Returns the first subscript of r that swaps positions; -1: none. */
+/* Returns r's first subscript that swaps positions, or -1. */
 static int swapped(const struct reversal *x, const struct ref *r)
 {
     for (int s = 0; s < r->rank; s++)
@@ -142,8 +141,8 @@ static int swapped(const struct reversal *x, const struct ref *r)
     return -1;
 }
 
-/* Describes the reference r. Fails if a subscript is neither a number, an index nor a swapped index, or if two
-   subscripts use the same axis. */
+/* Describes reference r. Fails if a subscript is neither a number, an index nor a swapped index, or an axis occurs
+   twice. */
 static struct reading reading_of(struct reversal *x, const struct ref *r)
 {
     struct reading out = {.own = true};
@@ -159,9 +158,8 @@ static struct reading reading_of(struct reversal *x, const struct ref *r)
     return out;
 }
 
-/* Adds the term to the gradient with respect to the value that r reads. The term's axes are the axes in the subscripts
-   of r. First gives the term the axes of the value: swapped positions are swapped back. If a subscript is a constant,
-   the term is 0 at all other positions. */
+/* Adds the term to the gradient of the value that r reads, after giving it the value's axes. Swapped positions are
+   swapped back. At other positions than a constant subscript, the term is 0. */
 static void give_back(struct reversal *x, const struct ref *r, const struct reading *how, struct gradient_term t)
 {
     if (how->own || x->failed) {
@@ -191,8 +189,7 @@ void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient
     give_back(x, r, &how, t);
 }
 
-/* Returns the product of the sizes of the axes in `bits`. A sum over axes that the summand does not depend on is the
-   summand times this product. */
+/* Returns the product of the sizes of the axes in `bits`, for sums of constant summands. */
 static const struct expr *sizes(struct reversal *x, uint32_t bits)
 {
     const struct expr *product = expr_real(x->m, 1);
@@ -201,9 +198,8 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
-/* Adds a term to the gradient with respect to the value that `from` reads. The expression e of the unfinished map is
-   the contribution at each point of `axes` in the region `where`. The sum of the contributions is divided by value
-   `by`, unless `by` is -1. The sum runs over the axes that do not occur in the subscripts of `from`. */
+/* Adds a term to the gradient of the value that `from` reads. Expression e of the unfinished map is summed over the
+   axes that `from` lacks, in the region `where` of `axes`, and divided by `by` unless -1. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
                     int by, const struct expr *where)
 {
@@ -235,8 +231,8 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
 
 /* ---- the rules ---- */
 
-/* A derivative can contain the map's own expression e: exp(x) is its own derivative. Replaces e by `own`, which reads
-   the map's computed value. In a select, each branch of e is replaced in the same branch of the derivative. */
+/* A derivative can contain the map's expression e, as for exp(x). Replaces e by `own`, the computed value; in a
+   select, branch by branch. */
 static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e,
                                          const struct expr *own)
 {
@@ -246,8 +242,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
                      with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
-/* If the derivative is "divisor == 0 ? 0 : e / divisor", returns e and sets *divisor. The divisor must vary along fewer
-   axes than the map. Otherwise returns the derivative, and sets *divisor to NULL. */
+/* If the derivative is "divisor == 0 ? 0 : e / divisor", returns e and sets *divisor, if that has fewer axes than
+   the map. Otherwise returns the derivative, and NULL in *divisor. */
 static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
                                           const struct expr *derivative, const struct expr **divisor)
 {
@@ -274,7 +270,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
     const struct expr *row_divisor = NULL;
     int row_by = -1;
     const bool power = weight.weight >= 0 && !weight.exponential;
-    if (power) v = x->g->value[weight.weight]; /* differentiate the normalised power, with its divisor as a constant */
+    if (power) v = x->g->value[weight.weight]; /* differentiate the normalised power, with a constant divisor */
     for (int k = 0; k < v.operands && !x->failed; k++) {
         if (v.operand[k].of >= x->forward || !x->active[v.operand[k].of]) continue;
         const struct expr *e = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k)), *divisor = NULL;
@@ -293,8 +289,8 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
             by = divisor->op == EXPR_OPERAND ? v.operand[divisor->integer].of : -1;
             struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
             if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
-                by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* the divisor is made once and
-                                                                                          used for all operands */
+                by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* the divisor is made once
+                                                                                          for all operands */
             row_divisor = divisor;
             row_by = by;
         }
@@ -333,7 +329,7 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
         bool sequence = false;
         for (int a = 0; a < x->m->axes; a++) sequence |= (summed >> a & 1) && axis_is_sequence(&x->m->axis[a]);
         struct ref left = graph_ref(x->g, part.value, NULL);
-        if (!summed || missing) { /* the term is a map, which `deliver` sums if necessary */
+        if (!summed || missing) { /* the term is a map, which `deliver` sums if needed */
             struct value map = map_over(x, number, used);
             const struct expr *a = reversal_operand(x, &map, left), *b = reversal_operand(x, &map, other);
             deliver(x, &map, times(x, a, b), used | missing, r, part.by, where);
@@ -359,7 +355,7 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     const struct expr *where = both(x, t.where, v.where), *e;
     struct value map = map_over(x, r->of, axes);
     e = reversal_value(x, &map, t.value);
-    if (v.fold == FOLD_MAX) { /* elements that are equal to the maximum share its gradient equally */
+    if (v.fold == FOLD_MAX) { /* elements equal to the maximum share its gradient */
         struct value same = map_over(x, r->of, axes);
         const struct expr *equal = expr_make(x->m, EXPR_EQ, reversal_operand(x, &same, *r),
                                              reversal_value(x, &same, number), NULL);

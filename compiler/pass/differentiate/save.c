@@ -1,11 +1,9 @@
-/* Saves numbers for each row, so that gradient programs need not recompute them. A row value is one number for each row
-   of the result. Two kinds are saved:
-   - Saved rows: row values that depend on a sum over a sequence, but not on `out` or `dout`. An example is the
-     logarithm of a row's sum of weights. The forward program stores them.
-   - Row sums: row values that depend on `out` or `dout` and on a sum over the elements of a row, but not on a sum over
-     a sequence. An example is the inner product of a row of `out` and of `dout`. A program before the gradients
-     computes them.
-   A row value is stored only if a value that is not a row value of the same kind uses it. */
+/* Saves row values, numbers for each row, so that gradients need not recompute them.
+   - Saved rows depend on a sum over a sequence, but not on `out` or `dout`, such as the logarithm of a row's sum.
+     Forward stores them.
+   - Row sums depend on `out` or `dout` and on a sum over a row's elements, such as <out[i], dout[i]>. A program before
+     the gradients computes them.
+   A row value is stored only if a value of another kind uses it. */
 #include "differentiate.h"
 
 /* Marks v and all values that it depends on. */
@@ -27,18 +25,18 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
     return false;
 }
 
-/* Each member has one element for each value of the graph:
-   - needed: an output depends on the value.
-   - late: the value depends on `out` or `dout`.
-   - sums: the value depends on a sum over a sequence.
-   - reduces: the value depends on any sum.
-   - row: the value is a row value. reversal_save_rows then clears this for row values of the wrong kind.
-   - taken: the value is stored. `row` is set for it, but not for at least one needed value that uses it. */
+/* Of each value of the graph:
+   - needed: an output depends on it
+   - late: it depends on `out` or `dout`
+   - sums: it depends on a sum over a sequence
+   - reduces: it depends on any sum
+   - row: it is a row value of the current kind
+   - taken: it is stored */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };
 
-/* Fills in all members but `taken`. `result` is the output of forward. */
+/* Fills in all but `taken`. `result`: the output of forward. */
 static struct row_marks marks_of(const struct graph *g, int result)
 {
     const struct module *m = g->module;
@@ -69,8 +67,8 @@ static struct row_marks marks_of(const struct graph *g, int result)
     return x;
 }
 
-/* Turns the row values to store into inputs PREFIX_0, PREFIX_1, … of g. Adds outputs of these names, which compute the
-   values, to `made`; returns `made`. */
+/* Turns stored row values into inputs PREFIX_0, PREFIX_1, … of g. Adds outputs of these names to `made`, and returns
+   `made`. */
 static struct graph *take_rows(struct graph *g, struct graph *made, const struct row_marks *x, const char *prefix)
 {
     for (int v = 0; v < g->values; v++)
@@ -83,7 +81,7 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
         const char *name = arena_printf(g->module->arena, "%s_%d", prefix, count++);
         struct value given = graph_value(GRAPH_INPUT, g->value[v].rank, g->value[v].axes);
         given.name = name;
-        g->value[v] = given; /* the input gets the number of the value, so users of the value now read the input */
+        g->value[v] = given; /* the input gets the value's number, so its users read the input */
         graph_output(made, name, v);
     }
     graph_sweep(made);
@@ -93,7 +91,7 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
 void reversal_save_rows(struct compilation *c)
 {
     struct graph *g = c->graph;
-    g->outputs -= c->gradients.results; /* pass_differentiate made the outputs of forward the last ones */
+    g->outputs -= c->gradients.results; /* pass_differentiate put the outputs of forward last */
     struct graph *saving = graph_copy(g);
     saving->outputs = 0;
     for (int o = g->outputs; saving->outputs < c->gradients.results; o++)

@@ -1,16 +1,15 @@
-/* The gradient with respect to a carried state S.
-   - S[c] is the sum over keys j of the chunks before chunk c of f[j] * v[j]: features times values. Query i computes
-     <y[i], S[chunk(i)]> from its own features y[i].
-   - A key of chunk c affects the queries of later chunks. Its gradient needs A[c]: the sum over queries i with
-     chunk(i) > c of y[i] * (gradient of the query's result).
-   - A is a carried state too. It is carried from the last chunk to the first.
-   - If S decays, S[c + 1] = keep[c] * S[c] + …, then A decays by the same factor: A[c - 1] = keep[c] * A[c] + … */
+/* The gradient of a carried state S.
+   - S[c] is the sum over keys j before chunk c of f[j] * v[j]. Query i computes <y[i], S[chunk(i)]>.
+   - A key of chunk c affects later chunks. Its gradient needs A[c]: the sum over queries i with chunk(i) > c of y[i] *
+     (gradient of the query's result).
+   - A is a carried state, too, from the last chunk to the first.
+   - If S[c + 1] = keep[c] * S[c] + …, then A[c - 1] = keep[c] * A[c] + … */
 #include "differentiate.h"
 #include "../pass.h"
 
 /* The axes of a carried state. */
 struct carried {
-    int chunk, stream; /* the axis of chunks, and the axis of the keys that the state sums */
+    int chunk, stream; /* the axis of chunks, and of the summed keys */
     int64_t length;    /* the number of keys in a chunk */
 };
 
@@ -19,8 +18,7 @@ static const struct expr *make(const struct reversal *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* Returns the number of a key's chunk, max(j, 0) / length. The maximum is redundant for a key; the lower pass expects
-   the number of a chunk in this form. */
+/* Returns a key's chunk as max(j, 0) / length, the form that the pass lower expects. */
 static const struct expr *own_chunk(const struct reversal *x, const struct carried *s)
 {
     const struct expr *position = make(x, EXPR_MAX, expr_leaf(x->m, EXPR_INDEX, s->stream), expr_int(x->m, 0));
@@ -29,7 +27,7 @@ static const struct expr *own_chunk(const struct reversal *x, const struct carri
 
 /* ---- the decay over several chunks ---- */
 
-/* Returns operand number `number` of v at the chunk `at`. It becomes an operand of v, too. */
+/* Returns operand `number` of v at the chunk `at`, as an operand of v. */
 static const struct expr *operand_at(struct reversal *x, struct value *v, int64_t number, int axis,
                                      const struct expr *at)
 {
@@ -38,8 +36,8 @@ static const struct expr *operand_at(struct reversal *x, struct value *v, int64_
     return reversal_operand(x, v, r);
 }
 
-/* The factor of a chunk is a power of the difference of two prefix sums, at the ends of this chunk and of the one
-   before. In a product over chunks, all sums but the first and the last cancel. */
+/* A chunk's factor is a power of a difference of prefix sums. In a product over chunks, only the first and last sum
+   remain. */
 static const struct expr *kept_by_sums(struct reversal *x, struct value *v, const struct expr *keep, int axis,
                                        const struct expr *from, const struct expr *to)
 {
@@ -52,8 +50,8 @@ static const struct expr *kept_by_sums(struct reversal *x, struct value *v, cons
     return make(x, EXPR_POW, keep->arg[0], make(x, EXPR_ADD, part[0], part[1]));
 }
 
-/* Returns the product of `keep` over chunks `from` to `to` - 1, or NULL if the product has no closed form. `keep` is
-   over the operands of v, which may get more operands. */
+/* Returns the product of `keep` over chunks `from` to `to` - 1, or NULL without a closed form. v may get more
+   operands. */
 static const struct expr *kept_over(struct reversal *x, struct value *v, const struct expr *keep, int axis,
                                     const struct expr *from, const struct expr *to)
 {
@@ -68,8 +66,8 @@ static const struct expr *kept_over(struct reversal *x, struct value *v, const s
     if (keep->op == EXPR_SELECT) {
         const struct expr *c = keep->arg[0], *a = kept_over(x, v, keep->arg[1], axis, from, to);
         if (expr_uses(c, chunk)) {
-            /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids never decrease along the sequence. So the product of
-               these selects is the select on id(to) == id(from). */
+            /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids never decrease, so the product has the select on
+               id(to) == id(from). */
             const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk,
                                                                       make(x, EXPR_ADD, chunk, expr_int(x->m, 1)))
                                                        : NULL;
@@ -87,12 +85,12 @@ static const struct expr *kept_over(struct reversal *x, struct value *v, const s
 
 /* ---- regions ---- */
 
-/* Converts e from positions to chunks. If e is always the first position of a chunk, returns the number of this chunk.
-   If e is the index of the key, returns the number of the key's chunk. Otherwise returns NULL. */
+/* Converts e from positions to chunks: the first position of a chunk becomes its number, a key its chunk. Otherwise
+   NULL. */
 static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
 {
     if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))
-        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* in region_after, this index means the key's chunk */
+        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* in region_after, this index is the key's chunk */
     if (s->length == 1) return e;
     if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_INT && e->arg[1]->integer == s->length) return e->arg[0];
     if (e->op != EXPR_ADD || e->arg[1]->op != EXPR_INT || e->arg[1]->integer % s->length != 0) return NULL;
@@ -100,9 +98,8 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* The region of S[c] tells which keys j the queries of chunk c read. Converts it to the region of A[c], which tells
-   which chunks of queries (`query`) read the keys of chunk c. For example, j < c * length becomes c < query. Returns
-   NULL if the region does not consist of whole chunks. */
+/* Converts the region of S[c] (the keys that chunk c reads) to that of A[c] (the chunks of queries `query` that read
+   chunk c's keys). j < c * length becomes c < query. Returns NULL if it is not whole chunks. */
 static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
                                        const struct expr *query)
 {
@@ -125,10 +122,8 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 
 /* ---- the rule ---- */
 
-/* Returns a reference to operand r of the state, as a value over keys without the axis of chunks. Operand r can be a
-   map over chunks, such as features relative to the end of a chunk. Then the result refers to a copy of this map for
-   the chunk after the key's chunk, because S of that chunk is the first S with this key. *map is the number of the
-   copy, or -1. */
+/* Returns operand r of the state as a value over keys, without chunks. If r is a map over chunks, refers to a copy
+   for the chunk after the key's, whose S is the first with the key. *map: the copy, or -1. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
@@ -148,8 +143,7 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     return graph_ref(x->g, *map, NULL);
 }
 
-/* Returns the factor `keep` of the state for another chunk, over the operands of `after`. The operands that it reads
-   become operands of `after`. */
+/* Returns the state's factor `keep` for another chunk, over the operands of `after`, which may get more. */
 static const struct expr *keep_of(struct reversal *x, const struct value *state, struct value *after,
                                   const struct expr *chunk, const struct expr *next)
 {

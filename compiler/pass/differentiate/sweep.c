@@ -1,25 +1,23 @@
-/* Computes two groups of gradients in one sweep over the pairs (i, j), so that the weights are recomputed only once.
-   - Example: dq has queries in the lanes and sums over keys; dk and dv have keys in the lanes and sum over queries.
-   - Group B keeps its loops. Group A, whose lanes are the stream of B, joins B. This is possible if A needs only sums
-     of weight times vector, such as the sum over j of w[i][j] * k[j].
-   - The loops of B also compute these sums: as sums over the lanes, with a vector for each point of the stream.
-   - A separate program, c->gradients.from_sums, computes the gradients of A from the sums, row by row. */
+/* Computes two groups of gradients in one sweep over the pairs, so that weights are recomputed once.
+   - Example: dq has queries in the lanes; dk and dv have keys in the lanes.
+   - Group B keeps its loops. Group A, whose lanes are B's stream, joins if it needs only sums of weight times vector,
+     such as sum over j of w[i][j] * k[j].
+   - B's loops also compute these sums: over the lanes, with a vector per point of the stream.
+   - c->gradients.from_sums computes A's gradients from the sums. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
 #include <string.h>
 
-/* An attempt to join two groups. In this file, group `lanes` is the group that keeps its loops, and group `across` is
-   the group that joins. */
+/* An attempt to join two groups: `lanes` keeps its loops, `across` joins. */
 struct join {
     struct graph *g;
-    struct roles lanes, across; /* the roles of the axes in the loops of each group */
-    int sums, sum[MAX_OUTPUTS]; /* the sums that group `across` needs: their count, and the numbers of the values */
-    bool *seen;                 /* for each value: whether find_sums has visited it */
+    struct roles lanes, across; /* the roles of axes in each group */
+    int sums, sum[MAX_OUTPUTS]; /* the sums that group `across` needs */
+    bool *seen;                 /* of each value: find_sums has visited it */
 };
 
-/* Whether v has a vector for each point j of the stream of group `lanes`, of the form: sum over the lanes i of
-   weight[i][j] * vector[i]. */
+/* Whether v has a vector per point j of the stream: sum over the lanes i of weight[i][j] * vector[i]. */
 static bool sums_vectors(const struct join *x, const struct value *v)
 {
     const struct module *m = x->g->module;
@@ -38,8 +36,7 @@ static bool sums_vectors(const struct join *x, const struct value *v)
            !ref_uses_axis(vector, x->lanes.stream);
 }
 
-/* Adds the sums over the lanes that value v depends on to x->sum. Returns false if v cannot be computed row by row from
-   such sums. */
+/* Adds the sums over the lanes that v needs to x->sum. Returns false if v cannot be computed from them row by row. */
 static bool find_sums(struct join *x, int v)
 {
     const struct value *value = &x->g->value[v];
@@ -58,8 +55,7 @@ static bool find_sums(struct join *x, int v)
     return true;
 }
 
-/* Whether a region of the graph is periodic, such as (i - j) % 4 == 0. Loops over such a region visit positions out of
-   order, but sums over the lanes need them in order. */
+/* Whether a region is periodic, such as (i - j) % 4 == 0. Such loops visit positions out of order. */
 static bool has_period(const struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
@@ -69,7 +65,7 @@ static bool has_period(const struct graph *g)
     return false;
 }
 
-/* Whether group number `across` can join group number `lanes`. Fills in the roles and the sums of x. */
+/* Whether group `across` can join group `lanes`. Fills in x. */
 static bool can_join(struct join *x, const int *of, int lanes, int across)
 {
     const struct module *m = x->g->module;
@@ -92,8 +88,8 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     return x->sums > 0;
 }
 
-/* Moves the outputs of group `across` to the program c->gradients.from_sums, whose inputs are the sums sum_0, sum_1, …
-   In the graph, outputs of these sums replace the moved outputs, and belong to group `lanes`. */
+/* Moves the outputs of group `across` to c->gradients.from_sums, with inputs sum_0, sum_1, … Outputs of these sums
+   join group `lanes`. */
 static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
 {
     struct graph *g = x->g, *rows = graph_copy(g);
@@ -113,8 +109,7 @@ static void join(struct compilation *c, struct join *x, int *of, int lanes, int 
         struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
         given.name = arena_printf(g->module->arena, "sum_%d", s);
         given.sums = true;
-        rows->value[x->sum[s]] = given; /* the input gets the number of the sum, so users of the sum now read the
-                                           input */
+        rows->value[x->sum[s]] = given; /* the input gets the sum's number, so its users read the input */
         of[g->outputs] = lanes;
         graph_output(g, given.name, x->sum[s]);
     }

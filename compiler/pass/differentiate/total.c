@@ -1,12 +1,9 @@
-/* Computes totals, which are sums over rows. A gradient with respect to a parameter usually needs totals over the rows
-   of all batches and heads.
-   - The rows are divided into slices. An axis of SIZE_UNITS counts the slices of a total.
-   - The number of slices depends only on the spec. So the bits of a result do not depend on the number of threads.
-   - One program outputs the sum of each slice, partial_n. Its loops also compute gradients that visit the same rows,
-     such as dq.
-   - A second program, c->gradients.totals, adds the slices and computes the gradients from the totals.
-   - A total over two sequences is summed over one sequence first, for each row of the other sequence. The sums of these
-     rows are then sliced. */
+/* Computes totals, sums over rows. A parameter's gradient usually sums over all batches and heads.
+   - Rows are divided into slices, counted by an axis of SIZE_UNITS.
+   - The number of slices depends only on the spec, so the bits do not depend on threads.
+   - A program outputs the sum of each slice, partial_n. Its loops also compute gradients of the same rows, such as dq.
+   - c->gradients.totals adds slices and computes gradients from totals.
+   - A total over two sequences is first summed over one, and then sliced along the other. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
@@ -15,35 +12,34 @@
 enum {
     MAX_TOTALS = 256,
     SLICES = 64,            /* the number of slices of all rows */
-    SLICES_OF_A_HEAD = 16,  /* the number of slices of one head's rows, if parameters differ by head */
-    MIN_SLICES = 16,        /* the minimum if the number is reduced because of PARTIAL_BYTES */
-    PARTIAL_BYTES = 4 << 20 /* if the sums of all slices exceed this size in bytes, there are fewer slices */
+    SLICES_OF_A_HEAD = 16,  /* slices of a head's rows, if parameters differ by head */
+    MIN_SLICES = 16,        /* the minimum, if PARTIAL_BYTES limits the number */
+    PARTIAL_BYTES = 4 << 20 /* the maximum size in bytes of all slices' sums */
 };
 
 struct total {
     int value;
     int lane;            /* the sequence that is divided into slices */
-    uint32_t rows, kept; /* as bits: `rows` has the run-time axes of the rows; `kept` has the axes in `rows` that the
-                            sum of a slice keeps */
-    bool number;         /* the total is a single number: it has no constant axis */
-    int slices, partial; /* the axis of the slices, and the value that holds the sum of each slice */
-    const char *name;    /* the name of the output with the sums of slices: partial_n */
+    uint32_t rows, kept; /* as bits: the run-time axes of the rows, and those that a slice's sum keeps */
+    bool number;         /* the total has no constant axis */
+    int slices, partial; /* the axis of slices, and the value with each slice's sum */
+    const char *name;    /* the output with slices' sums, partial_n */
 };
 
 struct splitting {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int lane;    /* the sequence that is sliced if a total sums over two sequences */
-    bool states; /* the graph has carried states; a state belongs to one head, so a slice is one head */
-    /* For each value: whether it is a total or depends on a total; whether collect has visited it. */
+    int lane;    /* the sliced sequence, for totals over two */
+    bool states; /* there are carried states, so a slice is one head */
+    /* Of each value: it is or depends on a total; collect has visited it. */
     bool *from_total, *collected;
     int totals;
     struct total total[MAX_TOTALS];
     bool failed; /* an error has been reported */
 };
 
-/* Returns the axes in `axes` whose sizes are known only at run time, as bits. */
+/* Returns the run-time axes in `axes`, as bits. */
 static uint32_t run_time_axes(const struct module *m, uint32_t axes)
 {
     for (int a = 0; a < m->axes; a++)
@@ -74,14 +70,14 @@ bool reversal_is_total(const struct module *m, const struct value *v)
            reversal_sequences(m, reversal_summed(v));
 }
 
-/* Reports once that `what`, which gradients with respect to parameters need, is not compiled yet. */
+/* Reports once that `what`, needed for gradients of parameters, is not compiled yet. */
 static void fail(struct splitting *x, const char *what)
 {
     if (!x->failed) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s: this is not compiled yet", what);
     x->failed = true;
 }
 
-/* Sets x->from_total. Operands precede their users in the graph. */
+/* Sets x->from_total. Operands precede users. */
 static void find_sums(struct splitting *x)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -91,7 +87,7 @@ static void find_sums(struct splitting *x)
     }
 }
 
-/* Returns the index in x->total of the total v; -1: none. */
+/* Returns the index in x->total of total v, or -1. */
 static int find_total(const struct splitting *x, int v)
 {
     int found = 0;
@@ -99,8 +95,7 @@ static int find_total(const struct splitting *x, int v)
     return found < x->totals ? found : -1;
 }
 
-/* Finds the totals that a value depends on, and adds each of them once to x->total. The search ends at totals. It is an
-   error if a total depends on another total. */
+/* Adds the totals that a value depends on to x->total, once each. A total that depends on another one is an error. */
 static void collect(struct splitting *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -131,8 +126,7 @@ static void collect(struct splitting *x, int number)
     if (!x->failed) x->total[x->totals++] = t;
 }
 
-/* Sets the axis of slices of total t. Totals can share loops if they have the same slices and the same kept axes. So
-   all totals over the same rows get equal ones. */
+/* Sets the axis of slices of total t. Totals over the same rows get equal ones, so that they can share loops. */
 static void share_out(struct splitting *x, struct total *t)
 {
     int64_t bytes = 0, count;
@@ -156,16 +150,15 @@ static void share_out(struct splitting *x, struct total *t)
     if (t->slices < 0) fail(x, "the gradients with respect to parameters need a program with more than 24 axes");
 }
 
-/* Returns an axis of extent 1. An output of loops needs a constant axis. So this axis is added to totals that are
-   single numbers, and to single numbers that are computed from totals. */
+/* Returns an axis of extent 1. Outputs of loops need a constant axis, so single numbers get this one. */
 static int axis_of_one(struct module *m)
 {
     const int found = module_find_axis(m, "one");
     return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
 }
 
-/* Returns operand r, set to 0 for rows outside the region `where`. Multiplying by a weight of 0 is not enough, because
-   such rows can hold NaN or infinity. Returns r itself if r does not have `lane`, the axis of rows. */
+/* Returns operand r, 0 for rows outside the region `where`, which can hold NaN. Returns r if it lacks `lane`, the
+   axis of rows. */
 static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -181,8 +174,7 @@ static struct ref selected(struct splitting *x, const struct ref *r, const struc
     return graph_ref(x->g, x->g->values - 1, NULL);
 }
 
-/* Makes the value that holds the sum of each slice of a total, and returns its number. The region of this value is
-   slice == (number of the row) / (rows in a slice). */
+/* Makes and returns the value with the sum of each slice. Its region is slice == (row number) / (rows in a slice). */
 static int partial_of(struct splitting *x, const struct total *t)
 {
     struct module *m = x->m;
@@ -226,8 +218,7 @@ static int partial_of(struct splitting *x, const struct total *t)
 
 /* ---- the program that adds the slices ---- */
 
-/* Whether the value gets the axis of extent 1 in the graph that adds the slices: it depends on a total and has no
-   constant axis. */
+/* Whether the value depends on a total and has no constant axis, so it gets the axis of extent 1. */
 static bool gets_axis_of_one(const struct splitting *x, int number)
 {
     const struct value *const v = &x->g->value[number];
@@ -236,9 +227,8 @@ static bool gets_axis_of_one(const struct splitting *x, int number)
     return x->from_total[number] && !constant;
 }
 
-/* Returns the counterpart of a value in the graph `to`, which adds the slices. Makes the counterpart if necessary: a
-   total becomes the sum of an input over its slices, and any other value is copied. made[v] is 1 + the number of the
-   counterpart of v; 0: not made yet. */
+/* Returns the counterpart of a value in graph `to`, which adds slices. A total becomes the sum of an input over
+   slices, others are copied. made[v]: 1 + the counterpart of v, or 0. */
 static int taken_over(struct splitting *x, struct graph *to, int number, int *made)
 {
     if (made[number]) return made[number] - 1;

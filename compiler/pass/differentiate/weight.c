@@ -1,8 +1,8 @@
-/* Answers two questions about weights, for the rules of reverse mode:
-   - Which weights can be divided by their row's sum without overflow? exp(x) / sum is computed as exp(x - log(sum)),
-     and x^p / sum as (x / sum^(1/p))^p.
-   - Which maxima cancel in the output? In exp(x - M) / sum over j of exp(x[j] - M), the gradient with respect to M is
-     0. The pass leaves this gradient out, because rounding errors would keep its terms from cancelling exactly. */
+/* Answers two questions about weights:
+   - Which can be divided by their row's sum without overflow? exp(x) / sum is exp(x - log(sum)), and x^p / sum is (x /
+     sum^(1/p))^p.
+   - Which maxima cancel? In exp(x - M) / sum over j of exp(x[j] - M), the gradient of M is 0. It is left out,
+     because rounded terms would not cancel. */
 #include "differentiate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -16,7 +16,7 @@ static bool contains(const struct expr *e, const struct expr *part)
     return expr_uses(e, part);
 }
 
-/* Returns an exponential that is a factor of e, depends on an operand, and occurs only once in e; NULL: none. */
+/* Returns an exponential factor of e that depends on an operand and occurs once, or NULL. */
 static const struct expr *exponential_factor(const struct expr *e)
 {
     if (e->op == EXPR_EXP || e->op == EXPR_EXP2) return expr_has(e, EXPR_OPERAND) ? e : NULL;
@@ -28,7 +28,7 @@ static const struct expr *exponential_factor(const struct expr *e)
     return NULL;
 }
 
-/* Whether the exponent of a weight v has the form x - M, where M is a maximum. Such an exponent cannot overflow. */
+/* Whether the exponent of weight v is x - M, with a maximum M, so it cannot overflow. */
 static bool is_bounded(const struct reversal *x, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -36,12 +36,11 @@ static bool is_bounded(const struct reversal *x, const struct value *v, const st
     return shift->op == GRAPH_REDUCE && shift->fold == FOLD_MAX;
 }
 
-/* Returns the power that is a factor of the weight and may overflow (overflowing_power). Its member `whole` is NULL in
-   three cases: there is no such power; the form is linear; the map of the weight has no room for the operands of
-   normalise_power. */
+/* Returns the power factor of the weight that may overflow. `whole` is NULL if there is none, in a linear form, or
+   without room for operands. */
 static struct power_factor power_factor(const struct reversal *x, const struct value *weight)
 {
-    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* for a divisor, a sign and a gradient */
+    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* a divisor, a sign and a gradient */
     return x->c->program.linear || !room ? (struct power_factor){NULL, NULL, 1} : overflowing_power(x->m, weight);
 }
 
@@ -57,7 +56,7 @@ bool takes_divisor(const struct reversal *x, int weight, int by)
 
 static bool value_never_negative(const struct graph *g, int v);
 
-/* Whether expression e over the operands of v is never negative. False if this is not known. */
+/* Whether e over the operands of v is known never to be negative. */
 static bool never_negative(const struct graph *g, const struct value *v, const struct expr *e)
 {
     switch ((int)e->op) {
@@ -95,22 +94,22 @@ static bool value_never_negative(const struct graph *g, int v)
     return false;
 }
 
-/* Returns e, or 0 where the divisor is 0. */
+/* Returns e, or 0 if the divisor is 0. */
 static const struct expr *unless_zero(struct module *m, const struct expr *divisor, const struct expr *e)
 {
     const struct expr *zero = expr_real(m, 0);
     return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_EQ, divisor, zero, NULL), zero, e);
 }
 
-/* Returns -1 where e is negative, and 1 elsewhere. */
+/* Returns -1 for a negative e, otherwise 1. */
 static const struct expr *sign_of(struct module *m, const struct expr *e)
 {
     return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, e, expr_real(m, 0), NULL), expr_real(m, -1),
                      expr_real(m, 1));
 }
 
-/* Does the work of normalise_weight for a weight with a power x^p: multiplies x by |sum|^(-1/p). If the sum may be
-   negative, an odd power gets the sum's sign through its base. An even power is multiplied by the sign. */
+/* normalise_weight for a power x^p: multiplies x by |sum|^(-1/p). The sign of a sum goes into an odd power's base,
+   or multiplies an even power. */
 static struct normalised normalise_power(struct reversal *x, int weight, int by)
 {
     struct module *m = x->m;
@@ -125,7 +124,7 @@ static struct normalised normalise_power(struct reversal *x, int weight, int by)
     const int inverse = reversal_map(x, &row, unless_zero(m, sum, e));
     e = expr_make(m, EXPR_MUL, power.base, reversal_value(x, &whole, inverse), NULL);
     e = expr_replace(m, v.expr, power.whole, expr_power(m, e, power.degree));
-    if (!positive && !odd) { /* an even power loses the sign of its base */
+    if (!positive && !odd) { /* an even power loses its base's sign */
         const int sign = reversal_map(x, &row, sign_of(m, sum));
         e = expr_make(m, EXPR_MUL, e, reversal_value(x, &whole, sign), NULL);
     }
@@ -133,7 +132,7 @@ static struct normalised normalise_power(struct reversal *x, int weight, int by)
     return (struct normalised){NULL, -1, reversal_append(x, whole)};
 }
 
-/* Returns the value log2(|sum|) of each row, or 0 where the sum is 0. */
+/* Returns log2(|sum|) of each row, or 0 for a sum of 0. */
 static int logarithm_of(struct reversal *x, int by, bool positive)
 {
     struct module *m = x->m;
@@ -144,7 +143,7 @@ static int logarithm_of(struct reversal *x, int by, bool positive)
     return reversal_map(x, &row, unless_zero(m, sum, e));
 }
 
-/* Returns the factor exp(x) of the product e, or NULL. */
+/* Returns the factor exp(x) of product e, or NULL. */
 static const struct expr *factor_of_product(const struct expr *e)
 {
     if (e->op == EXPR_NEG) return factor_of_product(e->arg[0]);
@@ -180,7 +179,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
     e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL,
                   NULL);
-    if (!positive) { /* the logarithm is that of the absolute value, so multiply by the sign */
+    if (!positive) { /* the logarithm is of the absolute value, so multiply by the sign */
         sum = reversal_value(x, &factor, by);
         e = expr_make(m, EXPR_MUL, e, unless_zero(m, sum, sign_of(m, sum)), NULL);
     }
@@ -195,15 +194,15 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
 
 /* ---- maxima that cancel ---- */
 
-/* The dependence of a value on the maximum M, as a number:
-   - 0: the value does not depend on M.
-   - p: the value is proportional to exp(-p * M).
-   - ITSELF: the value is M.
-   - -ITSELF: the value is x - M, where x does not depend on M.
-   - OTHERWISE: none of these. */
+/* How a value depends on the maximum M:
+   - 0: not at all
+   - p: proportional to exp(-p * M)
+   - ITSELF: it is M
+   - -ITSELF: it is x - M, with x independent of M
+   - OTHERWISE: none of these */
 enum { ITSELF = 100, OTHERWISE };
 
-/* Returns the dependence of expression e over the operands of v. power[u] is the dependence of value u. */
+/* Returns the dependence of e over the operands of v. power[u]: that of value u. */
 static int power_of(const struct value *v, const struct expr *e, const int *power)
 {
     if (e->op == EXPR_OPERAND) return power[v->operand[e->integer].of];

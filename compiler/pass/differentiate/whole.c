@@ -1,10 +1,8 @@
-/* Splits off each total that rows or other totals use.
-   - Examples: keys projected along their sequence, and the state of all keys if features of queries have learned
-     parameters.
-   - One loop over the rows cannot compute such a total and also the rows that use it. So each such total becomes an
-     output, whole_n, and its users read an input of this name instead.
-   - After that, no program uses a total in its own rows or in its other totals.
-   - Programs run in the order of the outputs, so an output follows all outputs that it depends on. */
+/* Splits off totals that rows or other totals use, such as projected keys.
+   - One loop over rows cannot compute such a total and rows that use it. So it becomes an output, whole_n, and its
+     users read an input of this name.
+   - Then no program uses a total in its own rows or other totals.
+   - Programs run in the order of outputs, so an output follows those that it needs. */
 #include "differentiate.h"
 
 struct wholes {
@@ -13,15 +11,15 @@ struct wholes {
     struct module *m;
     /* For each value: */
     bool *total;     /* whether it is a total */
-    bool *used;      /* whether rows or other totals depend on it */
-    int *depth;      /* the value can depend on a chain of totals; this is the length of the longest chain */
-    uint32_t *heads; /* as bits: the axes of heads and batches of all totals that the value depends on */
+    bool *used;      /* rows or other totals depend on it */
+    int *depth;      /* the length of the longest chain of totals that the value depends on */
+    uint32_t *heads; /* heads and batches of these totals, as bits */
 
     int deepest; /* the maximum depth of a total */
     bool failed;
 };
 
-/* Returns the axes of v whose sizes are known only at run time, as bits. */
+/* Returns v's run-time axes, as bits. */
 static uint32_t run_time_axes(const struct wholes *x, const struct value *v)
 {
     uint32_t axes = 0;
@@ -44,8 +42,8 @@ static void find_totals(struct wholes *x)
     }
 }
 
-/* Whether one loop over the rows is not enough. There are two such cases: a total depends on another total; or an
-   output with rows sums over heads that have separate totals. */
+/* Whether one loop over rows is not enough: a total depends on another one, or an output with rows sums over heads
+   with separate totals. */
 static bool needs_parts(const struct wholes *x)
 {
     bool needs = x->deepest > 0;
@@ -57,7 +55,7 @@ static bool needs_parts(const struct wholes *x)
     return needs;
 }
 
-/* Sets x->used. Users follow their operands in the graph, so values are visited from last to first. */
+/* Sets x->used, from last to first, because users follow operands. */
 static void find_used(struct wholes *x)
 {
     for (int v = x->g->values - 1; v >= 0; v--) {
@@ -67,8 +65,8 @@ static void find_used(struct wholes *x)
     }
 }
 
-/* Whether loops can output the total. The total must have a constant axis, and must be a sum over at most one sequence
-   and over neither batches nor key/value heads. */
+/* Whether loops can output the total: it has a constant axis, and sums over at most one sequence and over no batches
+   or key/value heads. */
 static bool is_of_heads(const struct wholes *x, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,
@@ -82,7 +80,7 @@ static bool is_of_heads(const struct wholes *x, const struct value *v)
     return constant && heads && !(sequence & (sequence - 1));
 }
 
-/* Makes total v an output. An input of the same name replaces v for its users. */
+/* Makes total v an output. An input of its name replaces it for users. */
 static void output_total(struct wholes *x, int v, int number)
 {
     const struct value sum = x->g->value[v];
@@ -94,7 +92,7 @@ static void output_total(struct wholes *x, int v, int number)
         return;
     }
     given.name = arena_printf(x->m->arena, x->c->program.linear ? "linear_whole_%d" : "whole_%d", number);
-    x->g->value[v] = given; /* the input gets the number of the total, so users of the total now read the input */
+    x->g->value[v] = given; /* the input gets the total's number, so its users read the input */
     graph_insert(x->g, x->g->values, sum);
     graph_output(x->g, given.name, x->g->values - 1);
 }
@@ -102,7 +100,7 @@ static void output_total(struct wholes *x, int v, int number)
 int reversal_split_wholes(struct compilation *c)
 {
     struct graph *g = c->graph;
-    graph_sweep(g); /* removes values that nothing uses any more, because inputs have replaced their users */
+    graph_sweep(g); /* removes values that are not used any more */
     struct graph *const before = graph_copy(g);
     struct wholes found = {.c = c, .g = g, .m = g->module}, *x = &found;
     const int values = g->values;

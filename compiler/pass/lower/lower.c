@@ -1,19 +1,15 @@
 /* Turns the graph into loops.
-   - Every run-time axis of the output becomes a loop. The last of these axes, the queries, is processed in tiles with
-     one query in each vector lane. The other loops take one index at a time.
-   - One more run-time axis, the keys, is summed over. It becomes an inner loop over tiles of keys.
-   - A value of the graph becomes a tile, and a statement that computes the tile. The statement is before the loop over
-     keys if the value does not depend on keys. It is inside if the value varies along keys, and after the loop if the
-     value needs sums over keys.
-   States, which are sums over keys that do not depend on queries, are summed in chunks of keys:
-   - Chunks are counted from key 0. A window is a number of consecutive chunks.
-   - Threads sum the chunks of a window in parallel. The sum of a chunk starts at zero and is stored in the chunk's
-     slot.
-   - Then the slots are folded (added), in order, into the carried tile, which all threads share. One thread folds each
-     element.
-   - If queries read the state before their chunk, the fold puts this state into the chunk's slot. Then the queries of
-     the window's chunks run in parallel.
-   - So the bits of a result depend neither on the number of threads nor on the size of a window. */
+   - Every run-time axis of the output becomes a loop. The last one, the queries, has tiles with a query per lane. The
+     others take one index at a time.
+   - The keys, which are summed over, become an inner loop over tiles.
+   - A value becomes a tile and a statement: before the loop over keys if it does not depend on keys, inside if it
+     varies along them, after if it needs sums over them.
+   States, sums over keys that do not depend on queries, are summed in chunks of keys:
+   - A window is a number of consecutive chunks, counted from key 0.
+   - Threads sum the chunks of a window in parallel, each into its slot.
+   - Slots are folded (added) in order into the carried tile. One thread folds each element.
+   - If queries read the state before their chunk, the fold puts it into the slot. Then queries run in parallel.
+   - So the bits do not depend on threads or on the window. */
 #include "lower.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -31,14 +27,14 @@ static bool has_outer(const struct lowering *x, const struct value *v)
     return false;
 }
 
-/* Finds the roles of the axes. Returns false after reporting an error if loops cannot be made for them. */
+/* Finds the roles of the axes. Returns false after an error. */
 static bool find_axes(struct lowering *x)
 {
     struct roles roles;
     const char *wrong = roles_of(x->g, 0, &roles);
     if (wrong) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", wrong);
     x->output = x->g->output[0].value;
-    for (int o = x->g->outputs - 1; o >= 0; o--) /* prefer the first output that is not a sum over slices */
+    for (int o = x->g->outputs - 1; o >= 0; o--) /* prefer the first output that is no sum over slices */
         if (!wrong && !roles_of(x->g, o, &roles) && roles.slices < 0) x->output = x->g->output[o].value;
     roles_of(x->g, 0, &roles);
     x->lane = roles.lane;
@@ -68,15 +64,14 @@ static bool find_axes(struct lowering *x)
     return true;
 }
 
-/* `number` is the number of a chunk: max(position, 0) / length, or max(position, 0) if the length is 1. Returns the
-   position. */
+/* Returns the position in the number of a chunk, max(position, 0) / length or max(position, 0). */
 static const struct expr *position_in(const struct expr *number)
 {
     return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];
 }
 
-/* Sets x->after if v is a state of later chunks. The region of such a state is chunk < N, or N - reach <= chunk &&
-   chunk < N. N is the number of the chunk with the summed element. */
+/* Sets x->after if v is a state of later chunks. Its region is chunk < N, or N - reach <= chunk && chunk < N, with N
+   the summed element's chunk. */
 static void find_direction(struct lowering *x, const struct value *v)
 {
     const struct expr *where = v->where;
@@ -87,7 +82,7 @@ static void find_direction(struct lowering *x, const struct value *v)
     x->stream_last = expr_of_sequence(x->m, position_in(where->arg[1]));
 }
 
-/* Sets the stage of each value. Returns false after reporting an error if one loop over the keys is not enough. */
+/* Sets the stage of each value. Returns false after an error if one loop over keys is not enough. */
 static bool classify(struct lowering *x)
 {
     const struct graph *g = x->g;
@@ -133,7 +128,7 @@ static bool classify(struct lowering *x)
                 return false;
             }
             const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
-                                   !has_outer(x, &g->value[u]); /* an array of keys that is read along another axis */
+                                   !has_outer(x, &g->value[u]); /* keys read along another axis */
             if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
             used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
                              g->value[u].op == GRAPH_MAP && users[u] == 1;
@@ -148,7 +143,7 @@ static bool classify(struct lowering *x)
     return true;
 }
 
-/* Appends at *at the loops for a graph whose outputs can share loops. */
+/* Appends the loops for a graph whose outputs share loops. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
@@ -203,8 +198,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         lower_query_loops(x, &at, open, true, lower_query_body(x));
 }
 
-/* Outputs of the same group share loops (output_groups). Each group has its own loops, and recomputes the values that
-   several groups need. */
+/* Outputs of one group share loops (output_groups). Each group recomputes values that several need. */
 void pass_lower(struct compilation *c)
 {
     const struct graph *all = c->graph;

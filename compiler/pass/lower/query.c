@@ -1,4 +1,4 @@
-/* Makes the loops over queries, over slices of rows, and over the queries of one chunk. */
+/* Makes the loops over queries, over slices, and over the queries of a chunk. */
 #include "lower.h"
 #include "../../analysis/analysis.h"
 
@@ -11,8 +11,8 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
     return expr_make(x->m, EXPR_SUB, last, place, NULL);
 }
 
-/* In statement s, and in the statements after it and inside, replaces the formula for the number of a query's chunk.
-   The loops visit queries chunk by chunk, so the index of the loop over chunks is this number. */
+/* Replaces the formula of a query's chunk by the index of the loop over chunks, in statement s, those after it, and
+   inside. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
@@ -28,8 +28,8 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Returns the first query, as an index of `axis`, whose last key is `min` or later. Last keys never decrease from query
-   to query. The formula is not clamped, so the result can be negative. Example: for last = i + 5, returns min - 5. */
+/* Returns the first query, as an index of `axis`, whose last key is at least `min`. It may be negative. Example: for
+   last = i + 5, min - 5. */
 static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
                                       const struct expr *min)
 {
@@ -127,8 +127,8 @@ void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
     }
 }
 
-/* Makes the loops for a result that is summed over outer axes only (x->outer_only), around the statements `inside`. If
-   the result has both sequences, these loops are inside a loop over tiles of keys. */
+/* Makes the loops for a result that sums over outer axes only, around the statements `inside`. With both sequences,
+   these are in a loop over tiles of keys. */
 static void outer_loops(struct lowering *x, struct stmt *inside)
 {
     const struct expr *zero = expr_int(x->m, 0);

@@ -1,15 +1,15 @@
-/* Lowers a graph with a SOLVE, whose states sum the solution u. The solution in a chunk needs the state before the
-   chunk, so a head has one loop over chunks, in order. The loop does, for each chunk:
-   - the weights of the chunk's keys among themselves, and what the state gives for each key;
-   - the triangular system of the chunk, which gives u;
-   - the queries of the chunk, which read the state and the chunk;
-   - the addition of the chunk to the state.
+/* Lowers a graph with a SOLVE, whose states sum the solution u. A chunk's solution needs the state before it, so a head
+   has one loop over chunks, in order. For each chunk:
+   - the weights of its keys among themselves, and what the state gives for each key;
+   - its triangular system, which gives u;
+   - its queries, which read the state and the chunk;
+   - adding the chunk to the state.
    A tile of keys is a chunk. Threads take different heads. */
 #include "lower.h"
 
 #include <string.h>
 
-/* Marks the values that v depends on, without states and the SOLVE. */
+/* Marks the values that v needs, without states and the SOLVE. */
 static void mark(const struct lowering *x, int v, bool *needed)
 {
     if (needed[v] || v == x->solve || x->lowered[v].stage == STATE) return;
@@ -17,7 +17,7 @@ static void mark(const struct lowering *x, int v, bool *needed)
     for (int k = 0; k < x->g->value[v].operands; k++) mark(x, x->g->value[v].operand[k].of, needed);
 }
 
-/* Returns the number of the state that the SOLVE reads: the sum of its solution times features. -1: there is none. */
+/* Returns the state that the SOLVE reads, or -1. */
 static int state_of_solution(const struct lowering *x)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -29,7 +29,7 @@ static int state_of_solution(const struct lowering *x)
     return -1;
 }
 
-/* Returns why loops cannot be made for the graph, or NULL. */
+/* Returns why loops cannot be made, or NULL. */
 static const char *reason(const struct lowering *x)
 {
     const struct value *solve = &x->g->value[x->solve];
@@ -43,7 +43,7 @@ static const char *reason(const struct lowering *x)
     return NULL;
 }
 
-/* Replaces `from` by `to` in the list of statements, and in the statements inside. */
+/* Replaces `from` by `to` in a list of statements and inside. */
 static void replace(struct lowering *x, struct stmt *s, const struct expr *from, const struct expr *to)
 {
     for (; s; s = s->next) {
@@ -76,7 +76,7 @@ static void name_chunk(struct lowering *x, struct stmt *s, bool next)
     replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* all keys of the loop */
 }
 
-/* Replaces the number of the chunk that a row of the weights belongs to. All rows are in the chunk of the loop. */
+/* Replaces the chunk of a weight's row by the chunk of the loop. */
 static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
 {
     const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent), *const row = expr_make(
@@ -88,7 +88,7 @@ static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
             expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
 }
 
-/* Makes the tile of each state, which is 0 before the first chunk. */
+/* Makes the tile of each state, 0 before the first chunk. */
 static void begin_states(struct lowering *x, struct stmt ***at)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -119,7 +119,7 @@ static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
     return s->assign[0].to.of;
 }
 
-/* Makes the values minus the sum over earlier chunks. Returns the tile's array. */
+/* Makes the values minus the sum over earlier chunks. Returns the tile. */
 static int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
 {
     const int axes[2] = {rows, lanes}, made = lower_new_tile(x, "rest", 2, axes);
@@ -180,13 +180,13 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
     const struct value *const v = &x->g->value[number];
     const int array = x->lowered[number].array, rank = x->l->array[array].rank, *axes = x->l->array[array].axes;
     const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0);
-    const int summed = graph_summed(v); /* the other operands are those of the factor `keep` */
+    const int summed = graph_summed(v); /* other operands belong to `keep` */
     if (v->keep) {
         struct stmt **const begin = *at, *const s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
         s->operand[s->operands++] = loops_ref(x->l, array);
         s->assign[0].expr = v->operands > summed ? lower_kept(x, v, begin, s)
                                                  : expr_make(x->m, EXPR_MUL, first, v->keep, NULL);
-        name_chunk(x, *begin, false); /* the factor carries the state of the current chunk to the next one */
+        name_chunk(x, *begin, false); /* the factor carries the state to the next chunk */
     }
     struct stmt *s;
     if (v->op == GRAPH_REDUCE) {

@@ -1,14 +1,13 @@
-/* Lowers states. The loops made here sum the keys of each chunk into its slot, and fold the slots of a window in order.
-   If queries read the state before their chunk, the fold also stores this state in the slot. */
+/* Lowers states: sums each chunk's keys into its slot, and folds a window's slots in order. If queries read the
+   state before their chunk, the fold stores it in the slot. */
 #include "lower.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
 
 #include <string.h>
 
-/* Replaces the index of the chunk by the number of the next chunk, in statement s and the statements after it and
-   inside. In the graph, a state's terms have the number of the chunk that reads the state. The loops sum the keys of
-   chunk c for the state that chunk c + 1 reads. */
+/* Replaces the chunk by the next chunk in statement s, those after it, and inside. The loops sum the keys of chunk c
+   for the state that chunk c + 1 reads. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
@@ -16,7 +15,7 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
-        for (int k = 0; k < s->operands; k++) { /* the arrays of the caller; slots stay those of this chunk */
+        for (int k = 0; k < s->operands; k++) { /* arrays of the caller; slots stay those of this chunk */
             struct ref *const r = &s->operand[k];
             if (x->l->array[r->of].kind == ARRAY_TILE) continue;
             for (int n = 0; n < r->rank; n++) r->sub[n] = expr_replace(x->m, r->sub[n], own, next);
@@ -25,8 +24,8 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Returns 1 - keep, the share of a sum that is lost from one chunk to the next. For a select, each branch is subtracted
-   from 1. A power of a difference of prefix sums close to 0 is close to 1, so 1 - e^x is computed as -expm1(x). */
+/* Returns 1 - keep, the share that is lost between chunks, in each branch of a select. 1 - e^x is computed as
+   -expm1(x). */
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
     if (keep->op == EXPR_POW && expr_is_exact_difference(keep->arg[1])) {
@@ -39,8 +38,7 @@ static const struct expr *lost(struct module *m, const struct expr *keep)
     return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
 }
 
-/* Returns a name for an array that belongs to a state: the name of the state's slots with `word` instead of "state".
-   For slots "state_sum" and the word "carried", this is "carried_sum". */
+/* Returns a name like that of the slots, with `word` for "state": "carried_sum" for "state_sum". */
 static const char *name_like(const struct lowering *x, const char *word, const struct array *slots)
 {
     static const char state[] = "state";
@@ -49,15 +47,15 @@ static const char *name_like(const struct lowering *x, const char *word, const s
                                                     : word;
 }
 
-/* Returns the number of the chunk after the chunk of the loop. */
+/* Returns the chunk after that of the loop. */
 static const struct expr *next_chunk(const struct lowering *x)
 {
     const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk);
     return lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
 }
 
-/* The factor `keep` of a carried sum, for the statement carried = carried * times + (slot - carried * loss). Either
-   times is keep and loss is 0, or times is 1 and loss is 1 - keep. */
+/* The factor `keep`, in carried = carried * times + (slot - carried * loss). Either times is keep and loss 0, or
+   times is 1 and loss is 1 - keep. */
 struct carry {
     const struct expr *times, *loss;
 };
@@ -69,8 +67,7 @@ static struct carry carry_of(struct module *m, const struct expr *keep)
                           expr_make(m, EXPR_SELECT, little, expr_real(m, 0), lost(m, keep))};
 }
 
-/* Makes a statement before statement s, at `at`, that computes the two factors for the axes on which they depend, and
-   not for every element of the state. Returns them as operands of s. */
+/* Makes a statement before s, at `at`, that computes both factors for their axes, and returns them as operands of s. */
 static struct carry carry_from_tiles(struct lowering *x, const struct value *v, const struct carry *carry,
                                      struct stmt **at, struct stmt *s)
 {
@@ -110,11 +107,11 @@ const struct expr *lower_kept(struct lowering *x, const struct value *v, struct 
                      expr_make(x->m, EXPR_MUL, carried, carry.loss, NULL), NULL);
 }
 
-/* Makes the statements that fold one slot of a state: carried = keep * carried + slot. If queries read the state before
-   their chunk, the old value of `carried` then replaces the slot.
-   - Sums relative to a running maximum are rescaled when the maximum grows.
-   - If `keep` is at least 1/2, the statement is carried += slot - (1 - keep) * carried. Example: in f32, rounding keep
-     = 1 - 2^-20 changes 1 - keep by a few percent. This error would be repeated for every chunk. */
+/* Makes the statements that fold a slot: carried = keep * carried + slot. If queries read earlier states, the old
+   `carried` replaces the slot.
+   - Sums relative to a maximum are rescaled when it grows.
+   - If keep >= 1/2: carried += slot - (1 - keep) * carried. In f32, rounding keep = 1 - 2^-20 would change 1 - keep
+     by a few percent, for every chunk. */
 static void fold_state(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -148,8 +145,7 @@ static void fold_state(struct lowering *x, int number)
     const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
     if (keep && x->after) keep = expr_replace(x->m, keep, expr_leaf(x->m, EXPR_INDEX, x->chunk), next_chunk(x));
     if (keep && keep->op == EXPR_SELECT &&
-        expr_is_real(keep->arg[2], 0)) { /* select 0 for a lost state: multiplying infinity or NaN by 0 would not give
-                                            0 */
+        expr_is_real(keep->arg[2], 0)) { /* select 0 for a lost state, because 0 * infinity is NaN */
         goes_on = keep->arg[0];
         keep = keep->arg[1];
     }
@@ -188,9 +184,7 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
-/* Returns the reach of a state: the number of chunks that it covers. These are the last chunks before a query's own, or
-   if x->after, the first chunks after a key's own. Returns 0 if the state covers all such chunks. The reach follows
-   from the state's region. */
+/* Returns the reach of a state: how many chunks before a query's, or with x->after after a key's, it covers. 0: all. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
@@ -204,9 +198,8 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
     return -first->integer / x->m->axis[x->chunk].extent;
 }
 
-/* Makes the statements that fold one slot of a state that covers only the last `reach` chunks. A ring stores the sums
-   of these chunks. For every chunk, all sums in the ring are added up again. Subtracting the chunk that leaves the ring
-   would not be exact. */
+/* Makes the statements that fold a slot of a state of the last `reach` chunks. A ring stores their sums, which are
+   added up again for every chunk, because subtracting would not be exact. */
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
@@ -242,20 +235,19 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
 }
 
-/* Makes a parallel loop around `body`. The loop runs over `axis`, the first axis of states, AT_A_TIME elements at a
-   time. If the axis is x->rows, it takes ROWS_AT_A_TIME elements. */
+/* Makes a parallel loop around `body` over `axis`, the first axis of states, AT_A_TIME elements at a time
+   (ROWS_AT_A_TIME of x->rows). */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {
-    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* multiples of a vector: no two threads share one */
+    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* multiples of a vector, so that threads share none */
     const int64_t step = axis == x->rows ? ROWS_AT_A_TIME : AT_A_TIME;
     struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), step);
     loop->parallel = true;
     loop->body = body;
 }
 
-/* Handles all states with `axis` as their first axis after the axis of slots. At *begin, makes the loop that sets the
-   carried tiles to their initial values. At *fold, makes the loop that folds the slots of a window. Returns false if
-   there are no such states. */
+/* Handles states with `axis` first after slots. *begin gets the loop of initial values, *fold the loop that folds.
+   Returns false if there are none. */
 static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL;
@@ -280,9 +272,8 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
-/* Handles the sums over a slice's rows with `axis` as their first axis after the axis of slots. The slice is a head.
-   Each chunk of queries has a slot. The statements at *fold add the slots to the carried tile in the order of the
-   chunks. */
+/* Handles sums over a slice's rows with `axis` first after slots. The slice is a head, and each chunk of queries has
+   a slot. *fold adds slots in order. */
 static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
@@ -311,8 +302,8 @@ static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struc
     states_loop(x, fold, axis, first);
 }
 
-/* Copies carried tiles to outputs: if `of_slices`, the sums over a slice's rows; otherwise the states. The copies are
-   in a parallel loop over the same axis as the fold, so each thread copies the elements that it folded. */
+/* Copies carried tiles to outputs: with `of_slices`, sums of slices, otherwise states. Each thread copies the
+   elements that it folded. */
 static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave)
 {
     struct stmt *all = NULL, **at = &all;
@@ -334,7 +325,7 @@ static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave
     }
 }
 
-/* Makes the loops for all sums over a slice's rows, and copies the sums to their outputs at *leave. */
+/* Makes the loops for all sums of slices, and copies them at *leave. */
 static void all_slice_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
 {
     uint32_t firsts = 0;
@@ -352,8 +343,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x),
                 **fold = lower_new_list(x);
     const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
-    for (int v = 0; v < x->g->values; v++) { /* a state needs a constant axis, because threads divide the state along
-                                                it */
+    for (int v = 0; v < x->g->values; v++) { /* threads divide a state along a constant axis */
         const struct value *state = &x->g->value[v];
         bool cut = x->lowered[v].stage != STATE;
         for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
@@ -362,7 +352,7 @@ void lower_states(struct lowering *x, struct stmt **at)
                           "a sum over keys whose result is a single number is not compiled yet");
         return;
     }
-    for (int k = 0; k < out->rank; k++) { /* loops over the axes of heads that all states, or sums of slices, have */
+    for (int k = 0; k < out->rank; k++) { /* loops over axes of heads that all states have */
         bool of_head = true, of_slice = false;
         for (int v = 0; v < x->g->values; v++) {
             const struct value *value = &x->g->value[v];
@@ -394,7 +384,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     name_next_chunk(x, *before);
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
-    if (prepared && *prepared) { /* row values that one thread computes for all threads of a head */
+    if (prepared && *prepared) { /* row values that one thread computes for a head */
         struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
                                             x->m->axis[x->rows].extent);
         loop->parallel = true;
@@ -405,7 +395,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     at = &first_window;
     struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
     window->window = true;
-    /* `from` and `to`: the range of positions that the current chunk sums */
+    /* the range of positions that the current chunk sums */
     const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
                       *length = expr_int(x->m, x->m->axis[x->chunk].extent);
     const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);

@@ -1,7 +1,7 @@
-/* Some outputs sum over the lanes, while other outputs sum over the stream in the same loops. Example: with queries i
-   in the lanes and keys j in the stream, the sum over i of w[i][j] * dout[i] is one vector for each key.
-   - Each tile of lanes adds its terms to the sums of all keys. So the loop over tiles of lanes runs in order.
-   - The first iteration of that loop sets the sums to 0. */
+/* Outputs that sum over the lanes, in loops whose other outputs sum over the stream. Example: with queries i in the
+   lanes, the sum over i of w[i][j] * dout[i] is a vector per key j.
+   - Each tile of lanes adds to the sums of all keys, so these tiles run in order.
+   - The first one sets the sums to 0. */
 #include "lower.h"
 
 #include <string.h>
@@ -14,8 +14,7 @@ bool lower_sums_across(const struct lowering *x, const struct value *v)
            !value_has_axis(v, x->lane) && graph_is_output(x->g, (int)(v - x->g->value));
 }
 
-/* Makes loops over the whole stream that run only for the first tile of lanes. Returns the body of the innermost
-   loop. */
+/* Makes loops over the whole stream for the first tile of lanes only. Returns the innermost body. */
 static struct stmt **begin(struct lowering *x)
 {
     const struct expr *zero = expr_int(x->m, 0);
@@ -43,8 +42,8 @@ void lower_begin_across(struct lowering *x)
     }
 }
 
-/* Makes the product. It adds the sum over the lanes i of pairs[j][i] * vectors[i][e] to the array of sums, for each key
-   j and each element e of a vector. */
+/* Makes the product that adds the sum over lanes i of pairs[j][i] * vectors[i][e] to the sums, for each key j and
+   element e. */
 void lower_across(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];

@@ -1,4 +1,4 @@
-/* Helpers for the other files of the lower pass: they make tiles, statements and references, and classify values. */
+/* Makes tiles, statements and references, and classifies values. */
 #include "lower.h"
 #include "../../analysis/analysis.h"
 
@@ -28,9 +28,8 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether v is a map over keys, and all its users among the needed statements sum it into states, along the states'
-   last axis. Then the keys are the first axis of v's tile, as in an array of the caller. The states' last axis is the
-   tile's last axis, and so in the vector lanes. */
+/* Whether v is a map over keys that is only summed into states, along their last axis. Then keys are first in v's
+   tile, and the states' last axis is in the lanes. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
@@ -49,7 +48,7 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
-    /* row values that are computed before the loop over keys have the rows as their last axis */
+    /* row values before the loop over keys have the rows last */
     const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
                                                                                                              : x->lane;
     if (lanes_of_states(x, v)) axes[rank++] = x->stream;
@@ -85,7 +84,7 @@ static bool is_left(const struct lowering *x, const char *name)
     return false;
 }
 
-/* Whether the output is the gradient with respect to a parameter. Parameters have the type of sums. */
+/* Whether the output is a parameter's gradient, in the type of sums. */
 static bool of_parameter(const struct lowering *x, const char *name)
 {
     const struct graph *const source = x->c->source;
@@ -109,7 +108,7 @@ int lower_output(struct lowering *x, int o)
     return loops_array(x->l, a);
 }
 
-/* Whether v holds features: it is an operand of a contract that is a state, or that varies along queries and keys. */
+/* Whether v holds features: an operand of a state, or of a contract over queries and keys. */
 static bool is_multiplied(const struct lowering *x, const struct value *v)
 {
     for (int w = 0; w < x->g->values; w++) {
@@ -121,8 +120,8 @@ static bool is_multiplied(const struct lowering *x, const struct value *v)
     return false;
 }
 
-/* Returns the name of a tile with one number or one vector for each position. `of` says what is at a position: "key" or
-   "query". Examples: "key_cos", "query_features". */
+/* Returns the name of a tile with a number or vector per position, such as "key_cos" or "query_features". `of`:
+   "key" or "query". */
 static const char *name_of_rows(const struct lowering *x, const struct value *v, const char *of)
 {
     const char *role = "";
@@ -142,7 +141,7 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
             const struct value *u = &x->g->value[v->operand[k].of];
             if (x->lowered[v->operand[k].of].stage == STATE) return vector ? "sum_from_state" : "row_sum_from_state";
             if (u->op != GRAPH_PARAM) continue;
-            const char *last = strrchr(u->name, '.'); /* keys times the parameter sketch.g1 are "key_g1" */
+            const char *last = strrchr(u->name, '.'); /* keys times sketch.g1 are "key_g1" */
             role = arena_printf(x->m->arena, "_%s", last ? last + 1 : u->name);
         }
         break;
@@ -190,8 +189,7 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
     return s;
 }
 
-/* Whether e, over the operands of a map, is 0 outside the region: it is a tile that is 0 there, perhaps times a number
-   that is always finite. */
+/* Whether e of a map is 0 outside the region: a tile that is 0 there, perhaps times a finite number. */
 static bool is_zero_outside(const struct lowering *x, const struct value *map, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND) return x->lowered[map->operand[e->integer].of].masked_zero;

@@ -1,12 +1,11 @@
-/* Makes the statements that compute each value of the graph. A value is a map or a sum; sums are contracts and
-   reductions. */
+/* Makes the statements of each value, a map or a sum (contract or reduction). */
 #include "lower.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Finds the axes that v sums over inside its statement. Axes with a loop around the statement do not count. The axis of
-   lanes comes last. Returns the number of axes. */
+/* Finds the axes that v sums over in its statement, lanes last. Axes with a loop around it do not count. Returns
+   their number. */
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
@@ -24,8 +23,7 @@ static int summed_axes(const struct lowering *x, const struct value *v, int *axe
     return rank;
 }
 
-/* Whether an operand that varies along `axis` is a tile with a different last axis. Then `axis` is not in the vector
-   lanes of this operand. */
+/* Whether an operand along `axis` is a tile with another last axis, so `axis` is not in its lanes. */
 static bool across_lanes(const struct lowering *x, const struct value *v, int axis)
 {
     for (int k = 0; k < v->operands; k++) {
@@ -35,21 +33,21 @@ static bool across_lanes(const struct lowering *x, const struct value *v, int ax
     return false;
 }
 
-/* A sum or a maximum that is being lowered. */
+/* A sum or maximum that is being lowered. */
 struct sum {
     const struct value *v;
     struct lowered_value *own;
-    int rank, axes[MAX_RANK];    /* the axes of the result's tile, without the axis of slots */
+    int rank, axes[MAX_RANK];    /* the axes of the result's tile, without slots */
     int count, summed[MAX_AXES]; /* the axes that the statement sums over */
     bool state, maximum;
     bool over_outer;      /* sums over outer axes only */
     bool of_slice;        /* sums over the rows of a slice */
-    bool streamed;        /* sums over the keys of the loop; each iteration adds a tile of keys */
-    bool one_tile;        /* a state whose chunks have one tile of keys; its statement sets the sum, and need not add */
-    bool many_terms;      /* sums over many keys or rows, so the sum is compensated */
+    bool streamed;        /* sums over the keys of the loop, tile by tile */
+    bool one_tile;        /* a state with one tile of keys per chunk, so the sum is set, not added */
+    bool many_terms;      /* sums over many keys or rows, with compensation */
     struct stmt ***at;    /* the list for the statement that sums */
-    struct stmt ***begin; /* the list for the statement that sets the initial value, if iterations add to the sum */
-    int rescale;          /* the array with the factor that rescales the sum when the running maximum grows; -1: none */
+    struct stmt ***begin; /* the list for the initial value, if iterations add */
+    int rescale;          /* the factor that rescales the sum when the maximum grows, or -1 */
 };
 
 static struct sum describe_sum(struct lowering *x, int number)
@@ -72,7 +70,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     }
     s.one_tile = x->whole_chunk && s.streamed;
     s.one_tile |= s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
-                  !lower_has_padding(x); /* an empty chunk (x->after, padding) would not be set */
+                  !lower_has_padding(x); /* an empty chunk would not be set */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !x->whole_chunk &&
                     !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
@@ -85,8 +83,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     return s;
 }
 
-/* Makes the tile of a sum; returns the array's number. The tile of a state, or of a slice's sum in a graph with states,
-   has a slot for each chunk. */
+/* Makes the tile of a sum. A state, or a slice's sum with states, has a slot per chunk. */
 static int new_sum_tile(struct lowering *x, const struct sum *s)
 {
     if (s->state || (s->of_slice && x->prefix)) {
@@ -103,16 +100,15 @@ static int new_sum_tile(struct lowering *x, const struct sum *s)
     return lower_new_tile(x, name, s->rank, s->axes);
 }
 
-/* Multiplies the sum so far by the factor s->rescale, and its compensation too. `compensation` is 1 + the number of the
-   array, or 0. */
+/* Multiplies the sum so far, and its compensation, by s->rescale. `compensation`: 1 + the array, or 0. */
 static void rescale_sum(struct lowering *x, const struct sum *s, int compensation)
 {
     lower_rescale(x, s->at, s->rank, s->axes, s->own->array, s->rescale);
     if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
 }
 
-/* A matrix product is result[row][lane] = sum over k of a[row][k] * b[k][lane]. If the sum has this form, returns the
-   number of the operand `a`, 0 or 1. Otherwise returns -1. */
+/* Returns operand `a`, 0 or 1, if the sum is a matrix product result[row][lane] = sum over k of a[row][k] *
+   b[k][lane]; otherwise -1. */
 static int operand_of_rows(const struct lowering *x, const struct sum *s)
 {
     if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
@@ -125,7 +121,7 @@ static int operand_of_rows(const struct lowering *x, const struct sum *s)
     return rows;
 }
 
-/* Makes the statement of a matrix product. Operand number `rows` is `a` of operand_of_rows. */
+/* Makes the statement of a matrix product. `rows`: operand `a`. */
 static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
@@ -135,9 +131,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* operand `rows` holds weights */
     if (sum->streamed) lower_apply_region(x, v, of_rows ? rows : 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
-    const bool by_rows = sum->state &&
-                         sum->rescale >=
-                             0; /* a state has a factor for each row, but a DOT applies a factor for each lane */
+    const bool by_rows = sum->state && sum->rescale >= 0; /* a state's factor is per row, a DOT's per lane */
     if (by_rows) rescale_sum(x, sum, compensation);
     const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
     struct ref row = lower_ref(x, &v->operand[rows]);
@@ -160,7 +154,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }
 
-/* Makes a tile with a copy of the running maximum before the current tile of keys; returns the array's number. */
+/* Copies the running maximum before the current tile of keys, and returns the copy. */
 static int keep_old_maximum(struct lowering *x, const struct sum *sum)
 {
     const int old = lower_new_tile(x, "old_max", sum->rank, sum->axes);
@@ -169,7 +163,7 @@ static int keep_old_maximum(struct lowering *x, const struct sum *sum)
     return old;
 }
 
-/* Makes the tile sum->own->rescale: the factor that rescales sums from maximum `old` to the new maximum. */
+/* Makes sum->own->rescale: the factor from maximum `old` to the new one. */
 static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 {
     sum->own->rescale = lower_new_tile(x, "rescale", sum->rank, sum->axes);
@@ -180,11 +174,10 @@ static void make_rescale(struct lowering *x, const struct sum *sum, int old)
     s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
 }
 
-/* Makes the MAP statement that adds the terms to the tile of the sum, or takes their maximum.
-   - Loops over summed axes are inside loops over the result's axes, so that a sum stays in a register.
-   - The innermost axis is in the vector lanes. It is the last axis of the result if that is a sequence. For states,
-     sums of slices and single numbers, it is the last summed axis.
-   - If the operand is an inlined map, the statement computes the map for each term. */
+/* Makes the MAP that adds the terms, or takes their maximum.
+   - Summed axes are inside the result's axes, so a sum stays in a register.
+   - The innermost axis is in the lanes: the result's last axis if it is a sequence, otherwise the last summed axis.
+   - An inlined map is computed for each term. */
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
     const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
@@ -211,8 +204,7 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
                                       expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
 
-/* Makes the statements of a sum or maximum that is not a matrix product. `running`: the value is a running maximum, so
-   the statements also compute the factor that rescales sums. */
+/* Makes the statements of a sum or maximum that is no matrix product. `running`: also the factor that rescales sums. */
 static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
@@ -254,7 +246,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = v->bytes ? DTYPE_U8 : DTYPE_I32;
-    for (int k = 0; k < x->l->arrays; k++) /* the loops of another group of outputs may have made the array */
+    for (int k = 0; k < x->l->arrays; k++) /* another group's loops may have made the array */
         if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
             x->lowered[number].array = k;
             return;
@@ -262,7 +254,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     x->lowered[number].array = loops_array(x->l, a);
 }
 
-/* Marks the values that v depends on. Stops at states, and at values that are computed after a loop over keys. */
+/* Marks the values that v needs, up to states and values after a loop over keys. */
 static void mark_needed(const struct lowering *x, int v, bool *needed)
 {
     for (int k = 0; k < x->g->value[v].operands; k++) {

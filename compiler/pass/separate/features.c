@@ -1,6 +1,5 @@
-/* Finds the features of a weight, in two steps. separate_find turns the weight's expression into a tree of struct node.
-   From the tree, separate_feature_map makes the map of each side (query and key). The map's last axis counts the
-   features. */
+/* Finds the features of a weight. separate_find turns its expression into a tree of struct node.
+   separate_feature_map makes the map of each side (query and key), whose last axis counts features. */
 #include "separate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -36,7 +35,7 @@ static struct node *node(struct separation *x, enum node_kind kind, const struct
     return n;
 }
 
-/* Makes the node of a factor of the query times a factor of the key. */
+/* Makes the node of a query's factor times a key's. */
 static struct node *factor(struct separation *x, const struct expr *query, const struct expr *key)
 {
     struct node *n = node(x, NODE_FACTOR, NULL, NULL, 1);
@@ -45,7 +44,7 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     return n;
 }
 
-/* Whether r reads the prefix sum of a side. If the queries are keys themselves, they read the sums of keys. */
+/* Whether r reads a side's prefix sum. Queries that are keys read the keys' sums. */
 static bool reads_sum_of(const struct separation *x, const struct ref *r, enum side side)
 {
     const char *const name = x->g->value[r->of].name;
@@ -54,9 +53,8 @@ static bool reads_sum_of(const struct separation *x, const struct ref *r, enum s
     return found == (of_keys ? PREFIX_OF_KEY : PREFIX_OF_QUERY) && ref_uses_axis(r, side == KEY ? x->stream : x->lane);
 }
 
-/* Returns the DECAY of a power whose exponent is the difference of a prefix sum of the query and one of the key. The
-   exponent is over the operands of `v`. `axis` is the axis of elements with their own sums, or -1. NULL: e is no such
-   power. */
+/* Returns the DECAY of a power of the difference of the query's and the key's prefix sum, over the operands of `v`,
+   or NULL. `axis`: of elements with their own sums, or -1. */
 static struct node *decay_by_sums(struct separation *x, const struct value *v, const struct expr *e, int axis)
 {
     struct sums *const sums = arena_alloc(x->m->arena, sizeof *sums);
@@ -75,8 +73,7 @@ static struct node *decay_by_sums(struct separation *x, const struct value *v, c
     return n;
 }
 
-/* Adds the factors of the product e, over the operands of n->terms, to the factors of query and key, or makes n->decay
-   from one of them. Returns false if a factor is none of these. */
+/* Adds the factors of product e to those of query and key, or makes n->decay. Returns false for other factors. */
 static bool split_product(struct separation *x, struct node *n, const struct expr *e)
 {
     if (e->op == EXPR_MUL) return split_product(x, n, e->arg[0]) && split_product(x, n, e->arg[1]);
@@ -92,8 +89,7 @@ static bool split_product(struct separation *x, struct node *n, const struct exp
     return true;
 }
 
-/* Returns the LEAF for a sum over one constant axis of a[i] * b[j] * decay, where each element has its own decay by
-   prefix sums. Returns NULL for any other value. */
+/* Returns the LEAF of a sum over one constant axis of a[i] * b[j] * decay, with a decay per element, or NULL. */
 static struct node *decaying_product(struct separation *x, const struct ref *r)
 {
     const struct value *const sum = &x->g->value[r->of], *const v = &x->g->value[sum->operand[0].of];
@@ -112,8 +108,7 @@ static struct node *decaying_product(struct separation *x, const struct ref *r)
     return split_product(x, n, v->expr) && n->decay ? n : NULL;
 }
 
-/* Returns the LEAF for an operand of the weight that is an inner product <a[i], b[j]> over one constant axis. Returns
-   NULL if the operand is anything else. */
+/* Returns the LEAF of an inner product <a[i], b[j]> over one constant axis, or NULL. */
 static struct node *inner_product(struct separation *x, const struct ref *r)
 {
     const struct value *v = &x->g->value[r->of];
@@ -139,7 +134,7 @@ static struct node *inner_product(struct separation *x, const struct ref *r)
     return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
 }
 
-/* Whether an exponential is a factor of expression e, which is over the operands of v. */
+/* Whether an exponential is a factor of e, over the operands of v. */
 static bool exponential_factor(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_MUL) return exponential_factor(g, v, e->arg[0]) || exponential_factor(g, v, e->arg[1]);
@@ -148,7 +143,7 @@ static bool exponential_factor(const struct graph *g, const struct value *v, con
     return inner->op == GRAPH_MAP && exponential_factor(g, inner, inner->expr);
 }
 
-/* Whether value v is a map with an exponential as a factor. */
+/* Whether v is a map with an exponential factor. */
 static bool grows_exponentially(const struct graph *g, int v)
 {
     return g->value[v].op == GRAPH_MAP && exponential_factor(g, &g->value[v], g->value[v].expr);
@@ -178,8 +173,8 @@ const struct node *separate_too_many(struct separation *x)
     return separate_none(x, arena_printf(x->m->arena, "it would have more than %d features", MAX_FEATURES));
 }
 
-/* Returns the tree of e, an exponential or power that depends on query and key. The tree is base^(i - j), times a
-   factor of each side. Adds e to x->decay. Returns NULL after separate_none if e does not have this form. */
+/* Returns the tree of e, an exponential or power of query and key: base^(i - j) times a factor per side. Adds e to
+   x->decay. Otherwise NULL after separate_none. */
 static const struct node *decay(struct separation *x, const struct expr *e)
 {
     struct decay found;
@@ -205,7 +200,7 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
 }
 
-/* Returns the operation as a message names it, in the user's C syntax: "'<'", "fabs(…)". */
+/* Returns the operation in C syntax for messages: "'<'", "fabs(…)". */
 static const char *as_written(struct arena *arena, enum expr_op op)
 {
     if (op == EXPR_SELECT) return "a choice '? :'";
@@ -214,8 +209,7 @@ static const char *as_written(struct arena *arena, enum expr_op op)
     return arena_printf(arena, "%s%s(…)", prefixed ? "f" : "", expr_name(op));
 }
 
-/* Returns the tree of the quotient e. `a` is the tree of the dividend. If `a` is NULL, the dividend has no features,
-   which has been reported already. */
+/* Returns the tree of quotient e. `a`: the dividend's tree, or NULL if it has none, which was reported. */
 static const struct node *quotient(struct separation *x, const struct expr *e, const struct node *a)
 {
     if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
@@ -231,7 +225,7 @@ static const struct node *quotient(struct separation *x, const struct expr *e, c
     return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
 }
 
-/* If a term has no features, the search continues with the other terms, so that the user sees all reasons at once. */
+/* If a term has no features, continue with others, so that the user sees all reasons. */
 const struct node *separate_find(struct separation *x, const struct expr *e)
 {
     bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
@@ -273,7 +267,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
 
 /* ---- from features to expressions ---- */
 
-/* Returns the operand of one side's map that reads r, and adds it if necessary; NULL: too many operands. */
+/* Returns the operand of a side's map that reads r, adding it if needed; NULL: no room. */
 static const struct expr *operand_of(struct separation *x, enum side side, const struct ref *r)
 {
     struct value *v = &x->made[side];
@@ -284,7 +278,7 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
 
-/* Returns the prefix sums, of one part, at the last position before a chunk. `sum` reads the sums of the keys. */
+/* Returns one part of the prefix sums at the last position before a chunk. `sum` reads the keys' sums. */
 static struct ref at_end(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
 {
     struct ref r = *sum;
@@ -297,7 +291,7 @@ static struct ref at_end(const struct separation *x, const struct ref *sum, bool
     return r;
 }
 
-/* Returns r at the element f of a head. */
+/* Returns r at element f of a head. */
 static struct ref of_element(const struct separation *x, struct ref r, int axis, const struct expr *f)
 {
     for (int k = 0; k < r.rank && axis >= 0; k++)
@@ -305,8 +299,8 @@ static struct ref of_element(const struct separation *x, struct ref r, int axis,
     return r;
 }
 
-/* Returns base^(the sum that high[0] and low[0] read - the sum that high[1] and low[1] read), over the operands of v.
-   NULL: v would have too many operands. */
+/* Returns base^(sum at high[0], low[0] - sum at high[1], low[1]) over the operands of v, or NULL if there is no
+   room. */
 static const struct expr *power_of_sums(const struct separation *x, const struct node *n, struct value *v,
                                         const struct expr *f, const struct ref *high, const struct ref *low)
 {
@@ -324,8 +318,8 @@ static const struct expr *power_of_sums(const struct separation *x, const struct
     return separate_make(x, EXPR_POW, n->base, separate_make(x, EXPR_ADD, part[0], part[1]));
 }
 
-/* Returns the feature of a decay by prefix sums. The query has base^(its sum - the sum at the end), the key has
-   base^(the sum at the end - its sum), with the end before the chunk, as for a decay with the distance. */
+/* Returns the feature of a decay by prefix sums: base^(own sum - sum at the end) for a query, base^(sum at the end -
+   own sum) for a key. The end is before the chunk. */
 static const struct expr *decay_feature(struct separation *x, const struct node *n, enum side side,
                                         const struct expr *f)
 {
@@ -338,7 +332,7 @@ static const struct expr *decay_feature(struct separation *x, const struct node 
     return e && side == QUERY ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e) : e;
 }
 
-/* Returns element f of the vector of a LEAF whose elements decay, with the feature of its decay. */
+/* Returns element f of a LEAF's vector, with its decay's feature. */
 static const struct expr *decaying_element(struct separation *x, const struct node *n, enum side side,
                                            const struct expr *f)
 {
@@ -354,7 +348,7 @@ static const struct expr *decaying_element(struct separation *x, const struct no
     return decay ? separate_make(x, EXPR_MUL, element, decay) : NULL;
 }
 
-/* Returns the factor of a state with a decay by prefix sums from one chunk to the next. */
+/* Returns the factor of a state with a decay by prefix sums, between chunks. */
 static const struct expr *kept_by_sums(const struct separation *x, const struct node *n, const struct expr *f,
                                        int64_t chunk, struct value *state)
 {
@@ -365,7 +359,7 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
     const int64_t elements = n->sums->axis < 0 ? 0 : x->m->axis[n->sums->axis].extent;
     if (elements && (f->op != EXPR_INDEX || x->m->axis[f->integer].extent != elements))
         f = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, f, expr_int(x->m, elements - 1)),
-                          expr_int(x->m, 0)); /* a row of another term of a sum has an index beyond the elements */
+                          expr_int(x->m, 0)); /* another term's row has an index beyond the elements */
     for (int k = 0; k < 2; k++) {
         const struct expr *const begin = separate_make(x, EXPR_MUL, of[k], length), *const end = separate_make(
                                                                                         x, EXPR_SUB, begin,
@@ -376,8 +370,7 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
     return power_of_sums(x, n, state, f, high, low);
 }
 
-/* Returns the expression of feature number f for one side of tree n. f is an integer expression, from 0 to n->features
-   - 1. Returns NULL if the side's map would have too many operands. */
+/* Returns feature f (0 to n->features - 1) of one side of tree n, or NULL if there is no room for operands. */
 static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
 {
     switch (n->kind) {
@@ -403,8 +396,8 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
     }
     case NODE_DECAY: {
         if (n->sums) return decay_feature(x, n, side, f);
-        /* The query has base^(i - end), the key has base^(end - j), with `end` the last key before the chunk. No key is
-           before chunk 0, so a query of chunk 0 has base^0 instead. */
+        /* The query has base^(i - end), the key base^(end - j), with `end` the last key before the chunk. Queries of
+           chunk 0 have base^0. */
         const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
         const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own)
                                                : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
@@ -430,9 +423,8 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
     }
     case NODE_SQUARE: {
-        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. For t = 0 it is a square. All other
-           products occur twice in a * a, so the query's side is doubled. If n is even, t = n/2 would give each pair
-           twice, so the features end in the middle of t = n/2. */
+        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. Products with t > 0 occur twice in a
+         * a, so the query's side is doubled. For even n, features end in the middle of t = n/2. */
         const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
                           *first = separate_make(x, EXPR_MOD, f, count);
         const struct expr *a = feature(x, n->a, side, first),

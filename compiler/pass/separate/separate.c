@@ -1,22 +1,19 @@
-/* Finds finite features and rewrites sums over keys with them. Let the weight of query i and key j be an inner product
-   of features, w(i, j) = <f(i), g(j)>. Then the sum over j of w(i, j) * v[j] is f(i) times the state, which is the sum
-   over j of g(j) * v[j]. The state is computed once for all queries, so the cost is linear in the number of keys. The
-   features follow from the weight's expression:
-   - <a[i], b[j]>: the features are a[i] and b[j].
-   - x + y: the features of x, followed by the features of y.
-   - x * y: each feature of x times each feature of y (tensor product).
-   - x * x: the products of two features of x. Of two equal products, the first is doubled on one side, and the second
-     is left out. If x has n features, these are the products of features k and (k + t) mod n for t = 0 to n / 2.
-   - A factor that depends on i alone, or on j alone, multiplies the features of that side.
-   - base^(i - j): the features are base^(i - e) and base^(e - j), where e is the last key before i's chunk. The
-     exponents are then small, and the factors at most 1.
-   The region of the sum decides which keys a state covers:
-   - If all queries see the same keys, the state is one sum over these keys.
-   - If query i sees the keys up to a(i), the state is carried from chunk to chunk. It covers the chunks before the
-     chunk of a(i). In that chunk, the sum stays quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
-   - A select on "query and key are in one chunk" can give this chunk a different weight (section 3.2).
-   A state can sum the solution of a SOLVE. Its weights of two keys then get features, too: those of the key as a query,
-   whose product with the state is the sum over the keys before the chunk. */
+/* Finds finite features and rewrites sums over keys with them. If w(i, j) = <f(i), g(j)>, the sum over j of w(i, j) *
+   v[j] is f(i) times the state, the sum over j of g(j) * v[j]. The state is computed once, so the cost is linear in the
+   keys. Features of a weight:
+   - <a[i], b[j]>: a[i] and b[j]
+   - x + y: the features of x, then of y
+   - x * y: each feature of x times each of y (tensor product)
+   - x * x: products of features k and (k + t) mod n for t = 0 to n / 2. Each stands for two equal products, so one side
+     is doubled.
+   - a factor of i or j alone multiplies that side
+   - base^(i - j): base^(i - e) and base^(e - j), with e the last key before i's chunk. The factors are at most 1.
+   The region decides which keys a state covers:
+   - All queries see the same keys: one sum.
+   - Query i sees keys up to a(i): the state is carried over the chunks before that of a(i). In that chunk the sum stays
+     quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
+   - A select on "query and key are in one chunk" gives this chunk another weight (section 3.2).
+   A state can sum the solution of a SOLVE. Then its weights of two keys also get features. */
 #include "../pass.h"
 #include "separate.h"
 #include "../../analysis/analysis.h"
@@ -24,19 +21,19 @@
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
 
-/* Estimated costs in FLOPs, for choosing the length of chunks:
-   - A_MAP: the map from an inner product to a weight, for one pair within a chunk
-   - A_FUNCTION: a feature that is an exponential */
+/* Estimated FLOPs, for choosing the length of chunks:
+   - A_MAP: from an inner product to a weight, for a pair
+   - A_FUNCTION: an exponential feature */
 static const double A_MAP = 16, A_FUNCTION = 24;
-/* The chunk of a linear form with the delta rule, whose triangular system has as many equations as a chunk has keys. A
-   call that extends a state solves the last chunk again until it is full, so the chunk is short. */
+/* The chunk of a linear form with the delta rule, which is the size of its system. Calls that extend a state solve
+   the last chunk again, so it is short. */
 enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
 
 static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
 
 /* ---- the regions ---- */
 
-/* Returns the number of the chunk that contains `position`, max(position, 0) / chunk. */
+/* Returns the chunk of `position`, max(position, 0) / chunk. */
 static const struct expr *chunk_number(const struct separation *x, const struct expr *position, int64_t chunk)
 {
     return separate_make(x, EXPR_DIV, separate_make(x, EXPR_MAX, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
@@ -48,19 +45,17 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 struct plan {
     int64_t chunk;               /* the length of a chunk in keys */
     const struct node *features; /* NULL: the weight has no finite features */
-    /* `near`: the weight within a chunk. `last`: the last key that a query sees; NULL: all queries see the same
-       keys. */
+    /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all see the same. */
     const struct expr *near, *last;
     const struct expr *region; /* of the sum; NULL: all keys */
-    /* The state covers `reach` chunks before the query's chunk; 0: all earlier chunks. The quadratic sum covers the
-       query's chunk and `ahead` chunks after it. If `ahead` is -1, the sum ends within the query's chunk. */
+    /* The state covers `reach` chunks before the query's; 0: all earlier. The quadratic sum covers the query's chunk
+       and `ahead` after it; -1: it ends within the chunk. */
     int64_t reach, ahead;
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
-/* With ids, the features of a key are 0 if the key's id is not the id of the state. If `other`, the second factor of
-   the sum, is infinity or NaN for such a key, 0 * other would still spoil the state. So this makes a copy of `other`
-   that is 0 for such keys. Returns the copy's number. */
+/* With ids, features are 0 for keys with another id than the state's. `other`, the second factor, may be infinite
+   there. Makes a copy that is 0 there, and returns it. */
 static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
@@ -72,9 +67,8 @@ static int of_last_id_too(struct separation *x, const struct ref *other, int64_t
     return x->weight++;
 }
 
-/* Makes the state for `sum`, which sums weight * other, or the weight alone. The state sums features * other, or the
-   features alone. It covers the keys in the plan's region; with chunks, the keys before chunk c for each c. Returns the
-   state's number. */
+/* Makes the state for `sum`, which sums weight * other, or the weight alone: features * other, or features, over the
+   plan's region. With chunks, for each c the keys before chunk c. Returns the state. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
                     const struct plan *plan)
 {
@@ -125,15 +119,14 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     return x->weight++;
 }
 
-/* Inserts v before value *at. Increases *at, because the value at *at has moved by one. Returns the number of v. */
+/* Inserts v before value *at, which moves by one. Returns v. */
 static int insert_before(struct graph *g, int *at, struct value v)
 {
     graph_insert(g, *at, v);
     return (*at)++;
 }
 
-/* Finds the users of the weight. Returns true if all users are sums over keys with one common region, and sets *where
-   to this region. */
+/* Finds the users of the weight. Returns whether all are sums over keys with a common region, *where. */
 static bool find_sums(const struct separation *x, struct plan *plan, const struct expr **where)
 {
     const struct graph *g = x->g;
@@ -155,8 +148,7 @@ static bool find_sums(const struct separation *x, struct plan *plan, const struc
     return true;
 }
 
-/* Sets the members of the plan that follow from the region `where`. Returns false after separate_none if no state can
-   cover such a region. */
+/* Sets the plan's members for the region `where`. Returns false after separate_none if no state can cover it. */
 static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
 {
     x->id[QUERY] = x->id[KEY] = NULL;
@@ -180,7 +172,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
                           : "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
                             "'prefix', 'block_window' or a combination of these") != NULL;
     if (x->id[KEY]) {
-        /* A state sums only the keys with the last id before its chunk. Ids never decrease, so these are all keys with
+        /* A state sums only keys with the last id before its chunk. Ids never decrease, so these are all keys with
            the query's id, unless the chunk comes after the query. */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
             return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
@@ -190,7 +182,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
     return true;
 }
 
-/* Whether the condition says that the key is in the same block of `length` keys as `position`. */
+/* Whether the condition is that the key is in `position`'s block of `length` keys. */
 static bool says_same_block(const struct separation *x, const struct expr *condition, const struct expr *position,
                             int64_t length)
 {
@@ -203,8 +195,7 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
            condition == separate_make(x, EXPR_EQ, number[1], number[0]);
 }
 
-/* Returns whether a SOLVE of the graph can read the states of the plan. The values that the sums add are then corrected
-   by a state of the chunks before them, so there must be one such state for all of them. */
+/* Whether the SOLVE can read the plan's states: one carried state corrects all the summed values. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
     if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
@@ -212,7 +203,7 @@ static bool can_correct(struct separation *x, const struct plan *plan)
     return true;
 }
 
-/* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason is then the reason. */
+/* Fills in the plan. Returns false, with x->c->reason, if features cannot replace the weight. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
     const struct expr *where = NULL, *far = x->value->expr;
@@ -221,7 +212,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!find_sums(x, plan, &where) || !plan->users) return false;
     x->c->reason = NULL;
     const bool carried = find_region(x, where, plan);
-    if (!carried) { /* continue as if the mask were 'causal', to report all reasons at once */
+    if (!carried) { /* continue as for 'causal', to report all reasons */
         *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1, .last = separate_query_position(x)};
         x->id[QUERY] = x->id[KEY] = NULL;
     }
@@ -229,7 +220,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     x->decays = 0;
     x->sums = false;
     plan->near = far;
-    if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* "same chunk ? near : far", such as 'local: exact' */
+    if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* "same chunk ? near : far", as for 'local: exact' */
         const struct expr *const own = separate_query_position(x);
         const bool in_chunk = says_same_block(x, far->arg[0], plan->last, plan->chunk),
                    in_block = !in_chunk && says_same_block(x, far->arg[0], own, plan->chunk) &&
@@ -272,9 +263,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
-/* Inserts the arrays of prefix sums that the ends of chunks read, if the graph has prefix sums. They are separate
-   values, because they have no gradient: the result does not depend on where chunks end. They are inserted before all
-   weights, because the weights of two keys read them, too. */
+/* Inserts the prefix sums that chunk ends read. They are separate values without gradients, because chunk ends do
+   not affect the result. They precede all weights. */
 static void read_at_chunks(struct separation *x)
 {
     static const enum prefix_array of[] = {PREFIX_OF_KEY_LOW, PREFIX_OF_KEY},
@@ -288,7 +278,7 @@ static void read_at_chunks(struct separation *x)
     }
 }
 
-/* Sets x->before and x->end for the queries and chunks of the plan. Returns the number of a query's chunk. */
+/* Sets x->before and x->end. Returns the number of a query's chunk. */
 static const struct expr *set_chunk_ends(struct separation *x, const struct plan *plan)
 {
     const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1),
@@ -352,9 +342,8 @@ static bool correct(struct separation *x, const struct plan *plan, int feature_a
 }
 
 /* Replaces each sum of the weight:
-   - Without chunks, the sum becomes `far`, the query's features times the state.
-   - With chunks, the sum becomes `near` + `far`. `near` is the quadratic sum over the query's chunk, and `far` uses the
-     state before this chunk. */
+   - without chunks, by `far`: the query's features times the state
+   - with chunks, by `near` + `far`: the quadratic sum over the query's chunk, and the state before it */
 static void rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
@@ -404,7 +393,7 @@ static void rewrite(struct separation *x, struct plan *plan)
         both.operands = 2;
         both.operand[0] = graph_ref(x->g, close, NULL);
         both.operand[1] = graph_ref(x->g, distant, NULL);
-        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1); /* 0 if the state has a different id */
+        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1); /* 0 if the state has another id */
         if (x->id[KEY])
             earlier = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
                                 expr_real(m, 0));
@@ -415,15 +404,14 @@ static void rewrite(struct separation *x, struct plan *plan)
     if (!correct(x, plan, feature_axis)) x->c->separated.features = 0;
 }
 
-/* Reports that a spec with the delta rule, whose graph has a SOLVE, has no linear form. */
+/* Reports that a spec with the delta rule has no linear form. */
 static void refuse_solve(struct compilation *c)
 {
     diagnostics_error(c->diagnostics, c->spec->delta_at, "'delta' needs a linear form, and there is none: %s",
                       c->reason ? c->reason : "its weights are not summed over keys");
 }
 
-/* Whether a weight has a random factor. Then no weight is separated, not even one of a sum without the factor: the
-   loops visit all pairs anyway. */
+/* Whether a weight has a random factor. Then nothing is separated, because loops visit all pairs anyway. */
 static bool draws_pairs(const struct graph *g)
 {
     bool draws = false;
@@ -453,14 +441,14 @@ void pass_separate(struct compilation *c)
         }
         if (!pair || !query) continue;
         if (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE)
-            v += graph_map_summed(c->graph, v); /* makes a map; simplify removes an unused map */
+            v += graph_map_summed(c->graph, v); /* makes a map; simplify removes it if unused */
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
         struct plan plan;
         x->weight = v;
         x->value = value;
         if (!make_plan(x, &plan)) continue;
-        /* a state with more features does not fit the caches, so the user must ask for it */
+        /* such a state does not fit the caches, so the user must ask for it */
         if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
             separate_none(
                 x,

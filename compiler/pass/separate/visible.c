@@ -1,10 +1,9 @@
-/* Recognises regions that states can cover: prefixes of the sequence, windows of blocks, and keys with the same id as
-   the query. A query sees a key if the region contains the pair. */
+/* Recognises regions that states can cover: prefixes, windows of blocks, and keys with the query's id. A query sees
+   a key if the region contains the pair. */
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
-/* Whether the condition `where` is "the query's id == the key's id". If so, sets x->id. Also returns false if x->id is
-   already set to different ids. */
+/* Whether `where` is "the query's id == the key's id". Sets x->id; other ids than before give false. */
 static bool id_region(struct separation *x, const struct expr *where)
 {
     const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
@@ -32,12 +31,12 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
         return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
     if (last->op == EXPR_MAX)
         return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
-    if (query->op == EXPR_MAX) /* a position that is limited to the indices of an array */
+    if (query->op == EXPR_MAX) /* a position limited to an array's indices */
         return separate_not_ahead(x, last, query->arg[0]) || separate_not_ahead(x, last, query->arg[1]);
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 
-/* Whether e is the same for all queries of a sequence. It may read an integer of the sequence, such as its length. */
+/* Whether e is equal for all queries of a sequence, such as its length. */
 static bool same_for_all(const struct separation *x, const struct expr *e)
 {
     for (int a = 0; a < x->m->axes; a++)
@@ -45,8 +44,8 @@ static bool same_for_all(const struct separation *x, const struct expr *e)
     return true;
 }
 
-/* Returns the last key that a query sees, as an expression over the index of the query. The query must see all keys up
-   to this key, and later queries must see at least as many keys. Otherwise returns NULL. */
+/* Returns the last key that a query sees, over the query's index. It must see all earlier keys, and later queries at
+   least as many. Otherwise NULL. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
@@ -65,8 +64,7 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || same_for_all(x, e) ? last : NULL;
 }
 
-/* Whether e is the number of the block that contains `position`. With blocks of L keys that is (position - position
-   mod L) / L. L is *of; if *of is 0, any L is accepted and stored in *of. */
+/* Whether e is the block of `position`, (position - position mod L) / L. L is *of; if 0, *of becomes L. */
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
@@ -77,7 +75,7 @@ static bool is_block_number(const struct separation *x, const struct expr *e, co
     return true;
 }
 
-/* Whether e is the number of the block that contains `position`, plus a constant. Sets *shift to the constant. */
+/* Whether e is the block of `position` plus a constant, *shift. */
 static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of,
                              int64_t *shift)
 {
@@ -85,7 +83,7 @@ static bool is_block_shifted(const struct separation *x, const struct expr *e, c
     return is_block_number(x, *shift ? e->arg[0] : e, position, of);
 }
 
-/* Adds the conditions of `where` to *found. Returns false if a condition does not fit a window of blocks. */
+/* Adds the conditions of `where` to *found. Returns false if one does not fit a window of blocks. */
 static bool block_region(const struct separation *x, const struct expr *where, struct blocks *found)
 {
     const struct expr *position = separate_query_position(x), *j = expr_leaf(x->m, EXPR_INDEX, x->stream);
@@ -120,8 +118,7 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
     return true;
 }
 
-/* If `key` minus the query's position is the same for all queries, sets *distance to this number. Otherwise returns
-   false. */
+/* Sets *distance to `key` - the query's position, if it is a constant. Otherwise returns false. */
 static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
 {
     int64_t of[2];
@@ -145,8 +142,8 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     int64_t distance;
     if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
         found = separate_query_position(
-            x); /* a query that sees all keys before its own also sees all keys before the chunk of its position */
-    else        /* at most the last key of the sequence, because no chunk starts after it */
+            x); /* a query that sees all keys before its own sees all keys before its chunk */
+    else        /* at most the last key, because no chunk starts after it */
         found = separate_make(x, EXPR_MIN, found,
                               separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
     if (!all_alike) *last = found;
