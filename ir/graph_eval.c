@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operand of a sum. Its element is at the sum over all axes of index * stride. An operand with computed
-   subscripts is copied into this layout. */
+/* An operand of a sum. Element index[0], index[1], … is at the sum of index[a] * stride[a]. Operands with computed
+   subscripts are copied into this layout. */
 struct dense {
     double *data, *owned; /* owned: the copy to free, or NULL */
     int64_t stride[MAX_AXES];

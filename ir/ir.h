@@ -527,17 +527,16 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
 void within_print(const struct module *m, const struct within *w, struct text *out); /* " within k d", or nothing */
 struct within within_read(struct reader *r);
 const char *within_check(struct module *m, const struct within *w, int rank, const int *axes);
-/* Copies input `name` to `out`: `rows` rows of `row` elements. A row of the input that it is within has `whole`
-   elements. Returns false if there is no tensor. */
+/* Copies `rows` rows of `row` elements of input `name` to `out`. If the input is within another one, that one has
+   rows of `whole` elements. Returns false if there is no tensor. */
 bool tensor_read(const struct tensor *in, int count, const char *name, const struct within *w, int64_t rows,
                  int64_t row, int64_t whole, double *out);
 /* Evaluates the graph. Writes its outputs to `out`, contiguous, one after the other. Returns NULL or an error
    message. */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* Like graph_eval, with a random relative error of up to 2^-24 in every operation, like rounding to f32. This shows
-   the rounding errors of a kernel if terms cancel. Partial sums over rows get no errors, because kernels compensate
-   them. */
+/* Like graph_eval, but every operation has a random relative error of up to 2^-24, like rounding to f32. This shows
+   the rounding errors of a kernel. Partial sums over rows have no errors, because kernels compensate them. */
 const char *graph_eval_noisy(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                              uint64_t *state, double *out);
 
@@ -554,15 +553,13 @@ struct array {
     int64_t extent[MAX_RANK]; /* TILE: the elements reserved along each axis, the last one padded to whole vectors.
                                  Along a run-time axis, element 0 has index LO */
     int64_t gap;              /* TILE: unused elements after each row */
-    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent, for instructions
-                     on pairs. Operand 0 of a product of pairs may also be unpaired, with the summed axis last; a 0
-                     follows a row of odd length */
-    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units. Operand 1 is paired. Operand 0 is not, and
-                     its last axis is summed over. Zeros pad the summed axis to a multiple of 32, the other axis to a
-                     multiple of 16 */
-    int terms;    /* TILE with `matrix`: a COPY splits each number into a sum of 2 or 3 bf16 terms; 0: rounds it to
-                     bf16. All first terms are stored first. A product of numbers with n and m terms takes terms i
-                     and j (from 0) only if i + j < max(n, m) */
+    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent in memory, for
+                     instructions on pairs */
+    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units, padded with zeros to whole registers. Operand
+                     1 of a product is paired. Operand 0 is not */
+    int terms;    /* TILE with `matrix`: each number is stored as a sum of 2 or 3 bf16 terms; 0: rounded to bf16. The
+                     first terms of all numbers come first. In a product of n and m terms, terms i and j are
+                     multiplied only if i + j < max(n, m) */
     int64_t held; /* TILE inside a FOR with `block`: the number of ranges of the last axis whose tiles are stored; 0:
                      only the current one */
     bool sums;    /* INPUT, OUTPUT: sums in the workspace, which one program of a call computes and another reads.

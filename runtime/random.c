@@ -103,8 +103,8 @@ static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
     *cosine = c;
 }
 
-/* Computes values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56 (Box-Muller). They are below 2^60,
-   because the radius is at most sqrt(2 * log(2^64)) = 9.42. */
+/* Computes values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56 (Box-Muller). Values are at most sqrt(2 *
+   log(2^64)) = 9.42. */
 static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t value[2])
 {
     const uint64_t twice_log_2 = UINT64_C(0xB17217F7D1CF79AC),

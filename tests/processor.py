@@ -30,8 +30,8 @@ def targets_of(*architectures):
 SLOWER_TOO = '-DATTN_SLOWER_TOO=1 -DATTN_NO_TILES'
 
 
-# The change by rounding to bf16, relative to a row's scale: of weights; of linear forms on matrix units, which split
-# numbers into two terms. `attnc check` has the same numbers.
+# The change by rounding to bf16, relative to a row's scale: of weights, and of linear forms on matrix units. `attnc
+# check` has the same numbers.
 OF_WEIGHTS, OF_LINEAR_FORMS = 2.0 ** -8, 2.0 ** -8 + 2.0 ** -12
 
 

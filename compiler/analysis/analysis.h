@@ -18,11 +18,11 @@ struct roles {
     int stream;      /* the sequence that is summed over tile by tile, usually the keys */
     bool outer_only; /* only `outer` is summed over */
     int chunk;       /* the chunks of a carried state */
-    /* Axes that are summed over in loops outside the stream, as bits. If the output has a row per key, they are the
-       query heads. */
+    /* Axes that are summed over in loops outside the stream, as bits. Example: for dk, the query heads that share a
+       key. */
     uint32_t outer;
     int slices; /* the axis of slices, if the output has one sum per slice of rows */
-    /* The axes of the output's rows, as bits, with the lane. If the output sums over rows, the axes of these rows. */
+    /* The axes of the output's rows, as bits. For a sum over rows, they are the axes of the summed rows. */
     uint32_t rows;
 };
 /* Rows are numbered and divided into slices of equal length. Row r is in slice r / length.
@@ -31,8 +31,8 @@ struct roles {
 struct row_slices {
     const struct expr *first, *length;
 };
-/* Numbers the rows over the axes `axes`. The lane is innermost, padded to a multiple of 64. In `first`, an index is
-   a `leaf`: EXPR_INDEX or EXPR_LO. */
+/* Numbers the rows over `axes`. The lane is innermost. In `first`, an index is written as `leaf`: EXPR_INDEX or
+   EXPR_LO. */
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf);
 /* Finds the roles for output number `output`. Returns NULL, or why no loops can be generated. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
@@ -159,8 +159,8 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
 bool looks_ahead(const struct graph *g);
 /* Whether the length of the sequence changes the result of a query at a given position. */
 bool depends_on_length(const struct graph *g);
-/* For a linear form whose state sums whole chunks: the maximum number of keys before its chunk that a query reads
-   one by one. Negative: it depends on the position, or is not known. */
+/* Returns how many keys before its chunk a query reads one by one, in addition to the state. Returns a negative
+   number if that is unknown. */
 int64_t keys_read_back(const struct compilation *c);
 /* Finds the keys that a tile of queries may read, for a program without chunks (kept_keys.c). Returns false if it may
    read others than
@@ -193,8 +193,7 @@ struct period {
 /* Finds the period of the conjunction of condition[0], condition[1], … */
 void conjunction_period(struct module *m, int lane_axis, int stream_axis, int conditions,
                         const struct expr *const *condition, struct period *out);
-/* Returns a condition on the integers in the current ranges, or NULL. If it is false, no pair is in the region, and
-   a loop over `axis` can skip the tile. */
+/* Returns a condition, or NULL. If the condition is false, a loop over `axis` can skip the tile. */
 const struct expr *region_reached(struct module *m, const struct expr *region, int axis);
 /* Returns the bytes of workspace for lists of drawn blocks and unions of ranges, which follow the tiles
    (draw_lists.c). */

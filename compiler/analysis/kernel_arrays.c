@@ -52,8 +52,7 @@ static const char *identifier_of(struct arena *arena, const char *name)
     return made;
 }
 
-/* Sets the axes of an array from its value. An axis of key/value heads and one of members become one axis of query
-   heads. */
+/* Sets the axes of an array from its value. Key/value heads and members become one axis of query heads. */
 static void set_axes(struct kernel_array *a, const struct module *m, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++) {

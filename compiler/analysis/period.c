@@ -315,8 +315,7 @@ static struct residues residues_of(const bool *selected, int64_t period)
     return made;
 }
 
-/* Whether `these` select a larger share of keys than `others`, for a tile of MIN_QUERIES queries. The run of
-   `others` moves, so the tile sees MIN_QUERIES - 1 more residues. */
+/* Whether a tile of MIN_QUERIES queries visits a larger share of the keys with `these` than with `others`. */
 static bool is_denser(const struct residues *these, const struct residues *others)
 {
     return these->run * others->period > (others->run + MIN_QUERIES - 1) * these->period;
@@ -360,8 +359,7 @@ static const struct expr *first_residue(const struct positions *x, const struct 
     return expr_replace(m, ranges.range[0].from, row, x->query);
 }
 
-/* Sets *out for tiles of queries with equal residues, such as 1, 5, 9 modulo 4. The run is long enough for every
-   tile. 0: unknown. */
+/* Sets *out for tiles of queries with equal residues, such as 1, 5, 9 modulo 4. run = 0 means unknown. */
 static void find_alike(const struct positions *x, struct trial *t, const struct expr *position, struct alike *out)
 {
     struct module *m = x->m;

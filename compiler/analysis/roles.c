@@ -20,8 +20,7 @@ static void mark(const struct graph *g, int v, bool *needed)
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
 
-/* Sets the axes of the rows, and the lane. If the result is a sum over slices, these are the axes of the summed
-   rows. */
+/* Sets the axes of the rows, and the lane. */
 static void find_rows(const struct graph *g, const struct value *result, struct roles *out)
 {
     for (int k = 0; k < result->rank; k++) {

@@ -56,8 +56,7 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
 
-/* Quadratic form: a step reads the keys and values that its queries visit. Query heads that share a key/value head
-   read its keys once. */
+/* Quadratic form: a step reads the keys and values that its queries visit. */
 static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
                        struct bench_result *result)
 {

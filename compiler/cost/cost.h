@@ -12,8 +12,8 @@
 
 /* Returns the smallest number of keys for which the linear form takes less work than the quadratic form. (model.c) */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
-/* Returns the largest number of queries for which the quadratic form takes less work per key. That form computes one
-   pair per query; the linear form adds the key to its state. The queries of all heads that share the key count. */
+/* Returns the largest number of queries for which the quadratic form takes less work per key than the linear form.
+   The queries of all heads that share the key count. */
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Returns the reason why the linear form takes more work at every length, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
@@ -25,8 +25,8 @@ double work_on_units(const struct compilation *c, const struct problem_size *siz
 /* Returns the work of the linear form for one token of one head: features, the update of the state, and pairs within
    the chunk. */
 double linear_cost(const struct compilation *linear);
-/* Returns the chunk length, from 16 to 256 keys, that takes the least work. The state has `features` rows and
-   `columns` columns. A pair within a chunk takes the work `pair`. */
+/* Returns the cheapest chunk length, from 16 to 256 keys. The state has `features` rows and `columns` columns.
+   `pair` is the work of a pair within a chunk. */
 int64_t chunk_length(double features, double columns, double pair);
 /* Whether the graph computes anything for each pair of query and key. */
 bool graph_has_pairs(const struct graph *g);

@@ -66,8 +66,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the number of different features of a map along an axis, evaluated with stand_in numbers as operands.
-   Other axes are at index `other`, or at their last index. */
+/* Returns the number of different features of a map along an axis. The operands are stand_in numbers. All other axes
+   are at index `other`. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
@@ -95,8 +95,7 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
     return different;
 }
 
-/* Sets useful[a] to the number of different features along each constant axis a. If several maps compute features
-   along the axis, the minimum counts. */
+/* Sets useful[a] to the number of different features along each constant axis a. */
 static void find_useful(struct counter *x)
 {
     for (int a = 0; a < x->m->axes; a++)
@@ -468,8 +467,8 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* Returns the number of keys that a state sums. The state of chunk c has keys before or after chunk c. So a key
-   counts if `where` contains it for the next or previous chunk. */
+/* Returns the number of keys that a state sums. A key counts if `where` contains it for the next or the previous
+   chunk. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
     if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
@@ -516,8 +515,7 @@ static double constants(const struct counter *x, uint32_t axes)
     return product;
 }
 
-/* Returns the number of points along the axes of batches and heads in `axes`. For example, with heads and members it
-   is batch * kv_heads * members. */
+/* Returns the number of points along the batches and heads in `axes`. */
 static double heads_of(const struct counter *x, uint32_t axes)
 {
     bool members = false, heads = false;

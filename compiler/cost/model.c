@@ -122,8 +122,7 @@ struct wanted {
     double chunk; /* the number of tokens in a chunk */
 };
 
-/* Returns the work per token of copying a product's operands to bf16. An operand that is copied once per chunk
-   counts with the token's share. */
+/* Returns the work per token of copying a product's operands to bf16. */
 static double work_of_copies(const struct loops *l, const struct stmt *s, double chunk)
 {
     const struct axis *row = &l->module->axis[s->axes[0]], *lane = &l->module->axis[s->axes[1]],

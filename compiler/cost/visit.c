@@ -194,8 +194,8 @@ static int64_t chosen(int64_t n, int64_t group)
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* Returns the number of tests whether to skip a tile of keys. If `block` queries share tiles of keys, each tile of
-   queries has a test. */
+/* Returns how many tests decide whether to skip a tile of keys. `block`: the number of queries that share tiles of
+   keys. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;

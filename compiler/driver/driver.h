@@ -93,8 +93,7 @@ const struct target *unit_target_here(const struct unit *p);
 /* Returns the compilation of forward on target t for this number of keys, or NULL. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
-/* Returns the compilation for few queries, or NULL. Sets *rows to the maximum number of rows, which are the queries
-   of all heads that share keys. */
+/* Returns the compilation for few queries, or NULL. It runs for up to *rows rows. A row is a query of one head. */
 const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
 
 /* Like unit_choice and unit_few, for tokens that are appended to a state of keys. */

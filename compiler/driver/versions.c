@@ -342,8 +342,7 @@ static struct compilation *make_few(const struct maker *x, const struct target *
     return make_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
 
-/* Compiles the form for few queries, and adds it to the target's versions, from p->version[first] on. Above a limit
-   of rows, a linear version is faster. */
+/* Compiles the form for few queries, and adds it to the target's versions from p->version[first] on. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
@@ -367,8 +366,8 @@ static bool reads_alike(const struct compilation *heads, const struct compilatio
     return !keys_read_on(quadratic, &first, &back) || keys_read_on(heads, &of_heads, &back_of_heads);
 }
 
-/* Compiles the form "heads" and adds it to the target's versions that have a form for few queries. Heads share keys
-   if keys are also the values (multi-head latent attention). */
+/* Compiles the form "heads", and adds it to the target's versions. Only kernels whose keys are also the values have
+   this form (multi-head latent attention). */
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;

@@ -143,8 +143,8 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
     emit_line(x, "}");
 }
 
-/* Prints a copy at computed subscripts. The lanes are the innermost loop, so that C compilers hoist code of the
-   rows. `pads`: zeros fill the last vector of each row. */
+/* Prints a copy at computed subscripts. The lanes are the innermost loop. `pads`: zeros fill the last vector of each
+   row. */
 static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *const to = &s->assign[0].to, *const from = &s->operand[0];

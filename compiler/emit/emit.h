@@ -63,8 +63,10 @@ struct emission {
    attnc command that makes the file. A standalone file includes no header of attnc. */
 void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct emission *e, const char *command, struct text *out);
-/* Returns the number of tokens of a sequence for which a state has room: the `first` ones, the last `read_back`
-   ones, and new tokens. The state sums `chunk` tokens at a time, or none. `folds`: also tokens of a second state. */
+/* Returns the number of tokens of a sequence for which a state has room.
+   - first, read_back: the numbers of first and last tokens that it keeps
+   - chunk: the number of tokens that it sums at a time, or 0
+   - folds: it also has room for tokens of a second state */
 int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds);
 /* Whether the loops over tasks include an axis of this size. */
 bool emit_tasks_over(const struct loops *l, enum size_source source);

@@ -519,10 +519,9 @@ static bool has_rows_of_keys(const struct kernel_array *a)
     return a->rows && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
 }
 
-/* Sets the names for the arrays that have a row of reals for each new token. A state stores the first of them: inputs,
-   parameters and prefix sums, but not the parameters that only prefix sums are computed from. The rows of a
-   PLACE_WITHIN array are the first elements of another array's rows, so the stored rows of that array have them. If
-   `prepared`, the state stores that array in another form, and so the PLACE_WITHIN array separately. */
+/* Sets the names for arrays with a row of reals per token. A state stores inputs, parameters and prefix sums, but no
+   parameters that only prefix sums need. An array within another one is stored with the other. `prepared`: the other
+   has another form in the state, so both are stored. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
     struct rows_text x = {t->arena, 0, "", "", "", "", "", ""};

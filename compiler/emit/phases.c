@@ -141,8 +141,8 @@ static void print_segments(const struct emitter *x, const struct stmt *window, s
     task_piece(&t, "SEGMENTS", lead);
 }
 
-/* Prints the loop over windows, for states that drop keys in the middle. In each window all threads sum the chunks,
-   fold them, and process queries. */
+/* Prints the loop over windows, for states that drop keys. All threads sum the chunks of a window, fold them, and
+   process its queries. */
 static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
                           struct text *lead)
 {
@@ -155,8 +155,7 @@ static void print_windows(const struct emitter *x, const struct stmt *window, co
     task_piece(&t, "WINDOWS", lead);
 }
 
-/* Prints the loop over chunks for a thread that has a head alone. Queries read the carried state, then the chunk's
-   keys are added to it. */
+/* Prints the loop over chunks for a thread that has a head alone. */
 static void print_one_thread(struct emitter *x, const struct chain *heads, const struct stmt *window,
                              const char *summed, const struct phase *queries, struct text *segments, struct text *lead,
                              struct text *out)

@@ -57,8 +57,8 @@ static void emit_call(struct emitter *x, const char *product, const struct produ
     emit_product_call(x, product, given_to, count);
 }
 
-/* Prints a product in a tile with pairs outside the region. Rows are values, lanes are weights. Weights outside are
-   0, but 0 * infinity is NaN. So infinity and NaN are summed separately, for the queries that see them. */
+/* Prints a product in a tile with pairs outside the region, whose weights are 0. 0 * infinity is NaN, so infinite
+   values are added separately, for the queries that see them. */
 static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                              int arguments)
 {

@@ -317,8 +317,7 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
-/* Whether e tests bytes of a parameter at equal distances from lane to lane. Sets *rows and *positions to the
-   distance, in rows and in elements. */
+/* Whether e tests a byte of a parameter in each lane, at equal distances. Sets *rows and *positions to the distance. */
 static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *rows, int64_t *positions)
 {
     struct module *const m = n->x->m;
@@ -682,8 +681,8 @@ static bool angle_is_small(const struct nest *n, const struct expr *e)
     return integer_factors(n, e) <= 1;
 }
 
-/* Returns an integer as a real of the kernel's type. If it is linear in the rows, its value at the tile's start is
-   converted outside the loop, and the rest is added as a real. Few machines convert vectors of 64-bit integers fast. */
+/* Returns an integer as a real. If it is linear in the rows, only its value for row 0 is converted, outside the
+   loop, because few machines convert 64-bit integers fast. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;

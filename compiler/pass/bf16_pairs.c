@@ -123,8 +123,8 @@ static void take_factor(struct loops *l, struct stmt *dot)
     dot->next = map->next;
 }
 
-/* `dot` sums over the last axis of two inputs. The second is copied, with lanes last and pairs of elements. A matrix
-   unit reads the first as stored, or a padded copy. */
+/* `dot` multiplies two inputs. Copies the second one as pairs of elements. A matrix unit may also need a padded copy
+   of the first. */
 bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit)
 {
     const struct axis *over = &l->module->axis[dot->axis];
@@ -169,9 +169,8 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* The tile is rounded after the statements from `body` to `end`, so maps that write it may compute exponentials with
-   low precision. Marks all such maps if `all`, otherwise the last. If that multiplies another tile by a number,
-   marks the maps of that tile. */
+/* The tile will be rounded. So lets maps that write it compute exponentials with low precision: all maps if `all`,
+   otherwise the last one. */
 static void make_coarse(struct stmt *body, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
@@ -189,8 +188,8 @@ static void make_coarse(struct stmt *body, const struct stmt *end, int tile, boo
             make_coarse(body, last, last->operand[e->arg[k]->integer].of, all);
 }
 
-/* Handles products that sum over the lanes for each key, such as dv[j] = sum over i of w[j][i] * dout[i]
-   (pass/lower/sweep.c). Copies w as rows of bf16, the other operand as pairs. Returns false for other products. */
+/* Handles products that sum over the lanes for each key, such as dv[j] = sum over i of w[j][i] * dout[i]. Copies
+   both operands. Returns false for other products. */
 static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth,
                         const struct matrix_unit *unit)
 {

@@ -26,8 +26,8 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
     return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
 }
 
-/* Adds e, or -e if `negative`, term by term: position terms that vary over the nest to *positions, others to
- *others. Empty sums are NULL. */
+/* Adds e, or -e if `negative`, term by term: varying position terms to *positions, all others to *others. Empty sums
+   are NULL. */
 static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
                   const struct expr **positions, const struct expr **others)
 {

@@ -7,8 +7,8 @@
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Returns the factor of the axis's index in the sum e: -1 for i - j and axis j. If e is no such sum, sets *linear to
-   false. */
+/* Returns the factor of the axis's index in e. Example: -1 for i - j and axis j. Sets *linear to false if there is
+   none. */
 static int64_t factor_of(const struct expr *e, int axis, bool *linear)
 {
     if (!(expr_axes(e) >> axis & 1)) return 0;
@@ -21,8 +21,7 @@ static int64_t factor_of(const struct expr *e, int axis, bool *linear)
     }
 }
 
-/* Returns the sum of the factors of axes a and b in e, like factor_of. If both sides of a comparison have equal
-   sums, such as i + 1 <= j, only the difference matters. */
+/* Returns the sum of the factors of axes a and b in e. It is 0 for i - j. */
 static int64_t linear_in(const struct expr *e, int a, int b, bool *linear)
 {
     return factor_of(e, a, linear) + factor_of(e, b, linear);
@@ -66,8 +65,8 @@ static int64_t width(const struct walk *x, int axis)
     return loop ? loop->step : a->source == SIZE_CONSTANT || a->source == SIZE_ROWS ? a->extent : 0;
 }
 
-/* Adds the tile, and returns a COPY of what `from` reads. *r then reads the tile at subscript `at`, or along its own
-   axes if NULL. */
+/* Adds the tile, and returns a COPY into it. *r then reads the tile at subscript `at`, or along its own axes if `at`
+   is NULL. */
 static struct stmt *copy_into(struct walk *x, struct array tile, const struct ref *from, struct ref *r,
                               const struct expr *at)
 {

@@ -42,8 +42,7 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* Splits `fold`, a loop over chunks, at chunk number `full`. The first loop folds full chunks. The second stores the
-   state before the last chunk in its slot. */
+/* Splits `fold`, a loop over chunks, at chunk number `full`. Chunks from there on are not added to the state. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
@@ -83,8 +82,8 @@ static int kept_before(const struct loops *l, const struct stmt *s, int slot)
     return -1;
 }
 
-/* Chooses the offset of each kept tile in a head's state, for all targets the same. Tiles that queries read come
-   first, with the layout of a slot. */
+/* Chooses the offset of each kept tile in a head's state. Tiles that queries read come first, with the layout of a
+   slot. */
 static void place_kept(struct compilation *c, const struct stmt *folds)
 {
     enum { LINE = 64 };
@@ -124,8 +123,7 @@ static bool has_loop(const struct stmt *s, int axis)
 
 /* ---- adding one state to another ---- */
 
-/* In a program that adds a second state, this state replaces the slots, without an axis of chunks. Removes the
-   chunk's subscript if r reads a slot. */
+/* The second state replaces the slots. It has no axis of chunks, so a chunk's subscript is removed from r. */
 static void use_folded(struct loops *l, struct ref *r)
 {
     if (!array_has_slots(l, &l->array[r->of])) return;

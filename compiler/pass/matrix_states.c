@@ -252,8 +252,8 @@ static struct ref of_copy(const struct ref *r, int made, int first, int second)
     return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
-/* Whether operand r can be copied to bf16: a private tile with the axes `other` and `summed`. If `rows`, it is the
-   first operand, and may also be a state, or a parameter of suitable size. */
+/* Whether operand r can be copied to bf16. It must be a private tile with the axes `other` and `summed`. If `rows`,
+   r is the first operand, and may also be a state or a parameter. */
 static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows,
                    const struct matrix_unit *unit)
 {

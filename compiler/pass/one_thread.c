@@ -72,8 +72,7 @@ static bool has_slot_layout(const struct loops *l, const struct state *state)
     return carried->dtype == slot->dtype;
 }
 
-/* Finds the product of each state that sums a whole chunk in one step. `at_once`: a loop around s has a step of a
-   chunk or more. */
+/* Finds the product that sums a whole chunk of each state. `at_once`: a loop around s takes a whole chunk. */
 static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool at_once)
 {
     for (; s; s = s->next) {

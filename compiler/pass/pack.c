@@ -128,8 +128,7 @@ static void read_copy(struct loops *l, struct stmt **loops, int depth, struct re
             if (axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
-/* Makes operand *r read a transposed copy of its tile, with the axes of s and the lanes last. Returns the statement
-   of the copy. */
+/* Makes operand *r of s read a transposed copy of its tile. Returns the statement that copies. */
 static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struct ref *r, int lane)
 {
     const struct array *a = &l->array[r->of];

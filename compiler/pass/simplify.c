@@ -21,8 +21,7 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Whether each subscript of r is the plain INDEX of inner's axis. Inlining replaces axes one after another, so a
-   replacement must not contain a later axis. */
+/* Whether each subscript of r is the plain INDEX of inner's axis. Otherwise inlining could go wrong. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)

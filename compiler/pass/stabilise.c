@@ -74,8 +74,7 @@ static void split_exponentials(struct module *m, const struct expr *e, const str
         *others = joined(m, EXPR_MUL, *others, e);
 }
 
-/* Whether the exponent is x - L, with L the logarithm of a row's sum: it has fewer axes than v, and is an input or a
-   logarithm. exp(x - L) needs no maximum. */
+/* Whether the exponent is x - L, where L is the logarithm of a row's sum. exp(x - L) needs no maximum. */
 static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -641,8 +640,7 @@ static const struct expr *times_power(struct module *m, const struct expr *e, co
     return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
 }
 
-/* Returns the maximum M of each operand of the map, or NULL. Each M becomes an operand. Returns NULL if the map
-   reads no relative sum. */
+/* Returns the maximum M that each operand of the map is relative to, or NULL if there is none. */
 static const struct expr *const *relative_operands(struct stabilising *x, struct value *map, struct scaling *s)
 {
     const struct graph *g = x->g;

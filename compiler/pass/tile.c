@@ -121,8 +121,8 @@ static bool see_same_keys(const struct graph *g, const struct roles *roles)
     return true;
 }
 
-/* Chooses tiles of two vectors of queries, with few masked pairs and scores in the L1 cache. `keys`: the keys of
-   each query if few, otherwise 0. `shared`: tiles share work on keys. */
+/* Chooses tiles of two vectors of queries, with few masked pairs. `keys`: the keys of each query if they are few,
+   otherwise 0. `shared`: tiles share work on keys. */
 static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared, int64_t *tile_q, int64_t *tile_k)
 {
     enum { SHORTEST = 16, SHARED = 256, SHORT_WINDOW = 512 };
@@ -135,8 +135,7 @@ static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared,
     while (c->tiling.block_q * bytes > c->target->l2_bytes / 2) c->tiling.block_q /= 2;
 }
 
-/* Limits a tile to max_length, rounded up to `step`. For few queries, a tile has rows of several heads, so its
-   queries are not limited. */
+/* Limits a tile to max_length, rounded up to `step`. */
 static void bound_tiles(struct compilation *c)
 {
     enum { STEP = 16, STEP_OF_MATRIX_UNITS = 32 };

@@ -20,8 +20,8 @@ enum program_kind {
     PROGRAM_FORWARD_SAVING, /* forward, and stores the saved rows */
     PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for backward without them */
     PROGRAM_ROW_SUMS,       /* sums over each row of `dout`, for several gradients */
-    PROGRAM_GRADIENTS,      /* gradients from saved rows and row sums. A gradient that sums over all rows becomes a
-                               partial sum per slice of rows (pass/differentiate/total.c) */
+    PROGRAM_GRADIENTS,      /* gradients from saved rows and row sums. For a gradient that sums over all rows, only
+                               the sum of each slice */
     PROGRAM_TOTALS,         /* adds these partial sums, and computes gradients from the totals */
     PROGRAM_FROM_SUMS,      /* gradients from sums that a PROGRAM_GRADIENTS stored */
     PROGRAM_UNSAVED,        /* all gradients, without saved rows. `attnc check` interprets the graph; there is no C */

@@ -32,8 +32,8 @@ static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *no
     return copy;
 }
 
-/* Returns the slot (the pointer in a parent) of item `part`. Copies the node in `slot`, because aliases may share
-   it. Makes it a map with this item if necessary. */
+/* Returns the pointer to item `part` of the node in `slot`. Copies the node, because aliases may share it. Adds the
+   item if it is missing. */
 static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char *part, const char *origin)
 {
     struct yaml *node = *slot;

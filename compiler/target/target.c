@@ -49,8 +49,8 @@ static int row_of(const struct target *t)
 
 /* ---- this machine ---- */
 
-/* Tests the conditions `supported` of the target and its features on this machine. Also tests `faster` of the last
-   feature, which compares versions with and without that feature. */
+/* Whether this machine has the instructions of the target and its features. The last feature must also make the code
+   faster. */
 bool target_runs(const struct target *t)
 {
     /* The table with evaluated conditions: "" if true, NULL if false. */

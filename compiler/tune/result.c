@@ -27,8 +27,9 @@ static double *numbers(struct arena *arena, size_t count)
 }
 
 /* Returns the largest k such that the interval from the k-th smallest to the k-th largest of n samples contains the
-   median with 95% confidence. Returns 0 if there is none.
-   The number of samples below the median is binomial with parameters n and 1/2, for any distribution. So P(fewer
+   median with 95% confidence.
+
+   For any distribution, the number of samples below the median is binomial with parameters n and 1/2. So P(fewer
    than k samples below) must be at most 2.5%. */
 static int order_of_bounds(int n)
 {

@@ -71,8 +71,8 @@ int build_map_over(struct builder *x, const struct value *like, int rank, int co
                    const struct expr *e);
 /* Makes the sum of v over its last axis. */
 int build_row_sum(struct builder *x, int v);
-/* Multiplies rows by a matrix [axis, result], which sums over `axis`. The matrix's two axes may be swapped, with
-   axes of heads before them. */
+/* Multiplies the rows of v by a matrix [axis, result]. The matrix may be stored as [result, axis], with axes of
+   heads before. */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
 /* Makes x / sqrt(<x, x> + eps) of each row. A row of zeros stays zero. */
 int build_unit_rows(struct builder *x, int v, double eps);

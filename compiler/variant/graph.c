@@ -48,8 +48,8 @@ static const struct expr *build_sink(struct builder *x, struct operands *operand
     return build_op1(x, EXPR_EXP, sink);
 }
 
-/* Makes the output `statistics`: each row's denominator or its logarithm. `denominator`: an expression over the
-   operands; operand 1 is the sum of weights. A sum of 0 stands for a row that sees no key. */
+/* Makes the output `statistics`, the denominator of each row or its logarithm. `denominator` is an expression over
+   the operands. A sum of weights of 0 stands for a row that sees no key. */
 static void build_statistics(struct builder *x, const struct operands *operands, const struct expr *denominator)
 {
     const int row[] = {x->b, x->kv, x->member, x->i};

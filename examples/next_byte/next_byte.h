@@ -39,8 +39,7 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows);
 /* Called after each compared row; may be NULL. */
 typedef void oracle_progress(int done, int rows);
 /* Compares `rows` rows of `out` with the graph in the float64 interpreter. Returns the largest relative error, or a
-   negative number after a message. The error of row i is relative to the largest element of the row for |v|: sum
-   over j of w[i][j] * |v[j]|. */
+   negative number after a message. The error of row i is relative to sum over j of w[i][j] * |v[j]|. */
 double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads,
                     oracle_progress *progress);
 

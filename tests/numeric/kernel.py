@@ -264,7 +264,7 @@ class State:
 
     def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None):
         """Returns extend's result, and out, with NaN in rows that may not be written. Without q, no output is
-        requested. rows: parameters with rows of the new tokens."""
+        requested."""
         self.kernel.give_parameters(self.params, self.keep, rows or {})
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
                   for x in (q, k, v)]

@@ -128,8 +128,8 @@ static void feature_rows(int64_t rows, const float *sketch, float twice, float *
     }
 }
 
-/* Computes one head block by block. Keys of the same block have weights of pairs. Earlier keys are in the state [F,
-   E + 1], the sums of features times values. */
+/* Computes one head block by block. Pairs in one block are computed directly. Earlier keys are in the state [F, E +
+   1], the sums of features times values. */
 static void polysketch_head(int64_t n, int64_t block, int exact, const float *q, const float *k, const float *v,
                             const float *g, float *out, float *work)
 {

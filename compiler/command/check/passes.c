@@ -80,8 +80,8 @@ static const struct wanted *find_known(const struct checking_passes *x, bool lin
     return l ? &l->array : NULL;
 }
 
-/* Adds the gradient with respect to the terms of prefix sums to the tensors. It sums the gradients with respect to
-   the prefix sums from the last position to the first. */
+/* Adds the gradient with respect to the terms of prefix sums. It is a sum of other gradients, from the last position
+   to the first. */
 static int add_gradient_of_terms(const struct checking_passes *x, bool linear, int sample, bool scale,
                                  struct arena *arena, struct tensor *in, int tensors)
 {
@@ -170,8 +170,7 @@ static const char *note_new(struct checking_passes *x, const struct either *p, b
     return wrong;
 }
 
-/* Computes an array with all operations rounded up, and again with all rounded down. Adds `times` * the difference
-   in row r to row[r]. If terms cancel, a row is mostly rounding errors. */
+/* Adds `times` * d[r] to row[r]. d[r] is the difference in row r between rounding all operations up and all down. */
 static void add_rounding(const struct checking_passes *x, const struct either *p, bool linear, int sample, double times,
                          const struct wanted *of, double *row)
 {

@@ -63,8 +63,8 @@ struct version {
 /* With many keys, the linear form takes less work. */
 #endif
 #if FEW
-/* Whether a few queries take less time one by one, with keys in the lanes, than as a tile. The constants 10 and 40
-   are fixed times per row and tile, measured with AVX2 and SSE2. From MANY_KEYS keys on, memory limits the speed. */
+/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
+   measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
@@ -72,12 +72,11 @@ INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 }
 
 #if BY_HEADS
-/* MANY_HEADS selects heads in the lanes, if at least MIN_HEADS query heads share keys. With several queries there
-   must be one key/value head (heads_as_queries has one stride). */
+/* MANY_HEADS selects heads in the lanes, if at least MIN_HEADS query heads share keys. Several queries also need a
+   single key/value head. */
 enum { MANY_HEADS = -1 };
 #endif
-/* Returns the version for n_k keys and n_q queries. `rows`: the queries of all heads that share keys; few rows have
-   keys in the lanes. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #else
 static struct version version(int64_t n_k)

@@ -360,8 +360,8 @@ TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, i
         }
 }
 
-/* to[x][r] = from[r][x], with each number as a sum of `terms` bf16 numbers. Term n goes into matrix n at to + n *
-   term. Zeros fill rows up to a multiple of 32. Rows r and r + 1 are joined into pairs, which are transposed. */
+/* Transposes: to[x][r] = from[r][x]. Each number becomes a sum of `terms` bf16 numbers. Term n is stored in the
+   matrix at to + n * term. Zeros fill rows up to a multiple of 32. */
 TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {

@@ -39,8 +39,8 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 #endif
 
 #if PAIRED
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x of `seen`, for rows with infinity or NaN. Other lanes
-   must not get 0 * infinity. `second`: the element of a bf16 pair. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. `second`:
+   the element of a bf16 pair. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
     const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
 {
@@ -53,8 +53,7 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uin
         }
 }
 #else
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x of `seen`, for rows with infinity or NaN. Other lanes
-   must not get 0 * infinity. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
     const REAL *weights, const mask_T *seen, int64_t lanes)
 {
@@ -220,8 +219,8 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         return;
     }
 #if ROOMY
-    /* Prefetching of b: with fewer than SEVERAL rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows EARLY_FOR_SEVERAL later. With two or three, the first row prefetches all. */
+    /* With fewer than SEVERAL rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     const int asks = rows >= SEVERAL;
     int64_t r = 0;
@@ -243,8 +242,9 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
 #endif
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both contiguous along t. `steps` is a multiple of LANES. b is in memory
-   and is prefetched: EARLY rows ahead for one row of a (0: by the hardware), otherwise EARLY_FOR_SEVERAL. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of LANES.
+   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
@@ -273,8 +273,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 }
 #endif
 
-/* block_T in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers, which makes rounding errors smaller. */
+/* block_T in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t span, const IN *a,
     int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -385,8 +385,7 @@ TARGET INLINE void solve_lanes_T(const int vectors, int64_t rows, const REAL *w,
     for (; t < rows; t++) solve_some_T(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system per lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows. `lanes`
-   is a multiple of LANES. */
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
 TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
     const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {

@@ -26,8 +26,8 @@ struct sequence { /* the members are positions */
     int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
 };
 #if PREFIX_SUMS
-/* The number of arrays whose rows a state stores: keys, values, parameters that have a row for each key, and the prefix
-   sums of a decay. GIVEN also counts the parameters that only prefix sums are computed from. */
+/* The arrays with rows in a state: keys, values, parameters with a row per key, prefix sums of a decay. GIVEN also
+   counts parameters that only prefix sums need. */
 enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = GIVEN_ARRAYS, SUMS = ROW_ARRAYS - SUM_ARRAYS };
 #else
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
@@ -652,8 +652,8 @@ static void begin_sums_again(const struct rows *rows, int64_t sequences, int64_t
         }
 }
 
-/* Replaces the terms of new tokens, in the rows of a head, by their prefix sums. A sum is computed from the row before
-   it alone, so it does not depend on how tokens are split into calls. */
+/* Replaces the terms of new tokens by their prefix sums, in a head. A sum follows from the row before it alone. So
+   it does not depend on the division into calls. */
 static void continue_sums(const struct call *call, int64_t task, unsigned char *work)
 {
     const struct attn_strides *const s = &call->log_decay_k_at;
@@ -725,8 +725,7 @@ static int64_t piece_of_call(const struct attn_problem *p, const struct version 
     return tokens;
 }
 
-/* Places the prefix sums of n new tokens at `sums`, after copies of the `back` rows before them and the row before
-   these. `kept` has these up to row `end`. */
+/* Stores the prefix sums of n new tokens at `sums`, after copies of earlier rows from `kept`. */
 static void place_sums(struct rows *given, unsigned char *sums, int64_t back, int64_t n, const struct rows *kept,
     int64_t end, int64_t count)
 {

@@ -73,8 +73,8 @@ bool is_carried_state(const struct reversal *x, int v);
 
 /* ---- terms of gradients, and the rules (rule.c) ---- */
 
-/* Adds a term to the gradient of the value that r reads. The term's axes are those in r's subscripts. Example: for
-   x[j + 1 - 2 * (j % 2)], a term over j goes to the swapped element. */
+/* Adds a term to the gradient of the value that r reads. Example: if r is x[j + 1 - 2 * (j % 2)], the term of j goes
+   to the swapped element of x. */
 void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient_term t);
 /* Adds a term to the gradient of value v. The term's axes are v's. */
 void reversal_give(struct reversal *x, int v, struct gradient_term t);
@@ -90,9 +90,8 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t);
 
-/* Replaces subscripts of r computed from an index, such as s(f) in x[s(f)], by the plain index of an axis. `e`: a
-   term over the operands of `map`, for each point of *axes in *where. Rewrites `map`, *axes and *where, and returns
-   the new e. (gather.c) */
+/* Replaces computed subscripts of r, such as s(f) in x[s(f)], by plain indices. `e` is a term for each point of
+ *axes in *where. Rewrites all of them for the new axis, and returns the new e. (gather.c) */
 const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
                                     uint32_t *axes, const struct expr **where);
 
@@ -104,8 +103,8 @@ struct normalised {
     int factor;                     /* the value exp(x - log(sum)); -1: the weight has a power */
     int weight;                     /* the value weight / sum, or -1 */
 };
-/* Whether normalise_weight can fold the divisor `by` into the weight: `by` has fewer axes, and the weight has a
-   factor exp(x) not relative to a maximum, or a power that may overflow. */
+/* Whether normalise_weight can fold the divisor `by` into the weight. The weight needs an exponential or a power
+   that may overflow. */
 bool takes_divisor(const struct reversal *x, int weight, int by);
 /* Makes the values of struct normalised, if takes_divisor. */
 struct normalised normalise_weight(struct reversal *x, int weight, int by);
@@ -138,22 +137,21 @@ bool reversal_is_total(const struct module *m, const struct value *v);
 uint32_t reversal_summed(const struct value *v);
 /* Returns the sequences in `axes`, as bits (total.c). */
 uint32_t reversal_sequences(const struct module *m, uint32_t axes);
-/* Turns totals that rows or other totals use into outputs, and into inputs of their users. They come before all
-   other outputs. Returns their number. (whole.c) */
+/* Turns each total that rows or other totals use into an output, and into an input of its users. Returns their
+   number. (whole.c) */
 int reversal_split_wholes(struct compilation *c);
 
-/* Computes totals in two steps: the sum of each slice, and c->gradients.totals, which adds slices. A total over two
-   sequences is sliced along `lane`. Outputs 0 to `wholes` - 1 stay. (total.c) */
+/* Computes totals in two steps. The graph outputs the sum of each slice. c->gradients.totals adds the slices.
+   Outputs 0 to `wholes` - 1 are unchanged. (total.c) */
 void reversal_split_totals(struct compilation *c, int lane, int wholes);
 /* Computes gradients in two steps if they sum over heads with separate states (heads.c). */
 void reversal_split_heads(struct compilation *c);
 
-/* Moves a factor of the stream's rows, f[j] * x[j], from vectors to pairs (factor.c). Only in the loops of output 0. */
+/* Moves a factor f[j] from the vectors x[j] of the stream to the pairs (factor.c). Only in the loops of output 0. */
 void reversal_move_factors(struct graph *g);
 
-/* Merges two groups of gradients if one sweep over the pairs serves both (sweep.c). of[o]: the group of output o.
-   The merged group's outputs become sums, from which c->gradients.from_sums computes gradients. Returns the number
-   of groups left. */
+/* Merges two groups of gradients if one sweep over the pairs serves both (sweep.c). of[o] is the group of output o.
+   Returns the number of groups left. */
 int reversal_join_groups(struct compilation *c, int *of, int groups);
 
 #endif

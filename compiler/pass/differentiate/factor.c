@@ -42,8 +42,7 @@ static bool scales_stream(const struct graph *g, const struct roles *roles, int 
     return false;
 }
 
-/* Returns the operand of `user`, 0 or 1, that is v, or -1 if v's factor cannot move. It can in <y[i], v[j]> per
-   pair, and in a sum over pairs of w[i][j] * v[j]. */
+/* Returns the operand of `user`, 0 or 1, that is v. Returns -1 if the factor of v cannot be moved there. */
 static int operand_of(const struct graph *g, const struct roles *roles, const struct value *user, int v)
 {
     const int at = user->operand[0].of == v ? 0 : 1;

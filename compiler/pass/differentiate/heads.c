@@ -54,8 +54,7 @@ static void add_axis(const struct heads *x, struct value *v)
     v->axes[at] = x->axis;
 }
 
-/* Whether e of map v is linear in operands that depend on sums over the heads, so the map can be applied before the
-   sum. */
+/* Whether e is linear in sums over the heads. Then map v can be applied before the sum. */
 static bool is_linear(const struct heads *x, const struct value *v, const struct expr *e)
 {
     switch ((int)e->op) {
@@ -77,8 +76,7 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
-/* Makes the counterpart of a value for each single head, before sums over the heads. Returns it, or `number` if the
-   value does not depend on such a sum. */
+/* Returns the value of each single head, before sums over the heads. Returns `number` if there is no such sum. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;

@@ -158,8 +158,8 @@ static struct reading reading_of(struct reversal *x, const struct ref *r)
     return out;
 }
 
-/* Adds the term to the gradient of the value that r reads, after giving it the value's axes. Swapped positions are
-   swapped back. At other positions than a constant subscript, the term is 0. */
+/* Adds the term to the gradient of the value that r reads. Swapped positions are swapped back. For a constant
+   subscript, all other positions get 0. */
 static void give_back(struct reversal *x, const struct ref *r, const struct reading *how, struct gradient_term t)
 {
     if (how->own || x->failed) {
@@ -198,8 +198,8 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
-/* Adds a term to the gradient of the value that `from` reads. Expression e of the unfinished map is summed over the
-   axes that `from` lacks, in the region `where` of `axes`, and divided by `by` unless -1. */
+/* Adds a term to the gradient of the value that `from` reads. The term is the sum of e over axes that `from` lacks,
+   divided by value `by` unless `by` is -1. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
                     int by, const struct expr *where)
 {
@@ -242,8 +242,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
                      with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
-/* If the derivative is "divisor == 0 ? 0 : e / divisor", returns e and sets *divisor, if that has fewer axes than
-   the map. Otherwise returns the derivative, and NULL in *divisor. */
+/* If the derivative is "divisor == 0 ? 0 : e / divisor", returns e and sets *divisor. Otherwise returns the
+   derivative, and sets *divisor to NULL. */
 static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
                                           const struct expr *derivative, const struct expr **divisor)
 {

@@ -36,8 +36,8 @@ static const struct expr *operand_at(struct reversal *x, struct value *v, int64_
     return reversal_operand(x, v, r);
 }
 
-/* A chunk's factor is a power of a difference of prefix sums. In a product over chunks, only the first and last sum
-   remain. */
+/* A chunk's factor is a power of s[c + 1] - s[c], where s are prefix sums. In a product over chunks, only the first
+   and the last sum remain. */
 static const struct expr *kept_by_sums(struct reversal *x, struct value *v, const struct expr *keep, int axis,
                                        const struct expr *from, const struct expr *to)
 {
@@ -98,8 +98,8 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* Converts the region of S[c] (the keys that chunk c reads) to that of A[c] (the chunks of queries `query` that read
-   chunk c's keys). j < c * length becomes c < query. Returns NULL if it is not whole chunks. */
+/* The region of S[c] has the keys that chunk c reads. Returns the region of A[c], which has the chunks that read the
+   keys of c: j < c * length becomes c < query. Returns NULL if it is not made of whole chunks. */
 static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
                                        const struct expr *query)
 {
@@ -122,8 +122,7 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 
 /* ---- the rule ---- */
 
-/* Returns operand r of the state as a value over keys, without chunks. If r is a map over chunks, refers to a copy
-   for the chunk after the key's, whose S is the first with the key. *map: the copy, or -1. */
+/* Returns operand r of the state as a value over keys, without chunks. *map: a new copy of a map over chunks, or -1. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),

@@ -174,7 +174,7 @@ static struct ref selected(struct splitting *x, const struct ref *r, const struc
     return graph_ref(x->g, x->g->values - 1, NULL);
 }
 
-/* Makes and returns the value with the sum of each slice. Its region is slice == (row number) / (rows in a slice). */
+/* Makes and returns the value with the sum of each slice. */
 static int partial_of(struct splitting *x, const struct total *t)
 {
     struct module *m = x->m;
@@ -227,8 +227,8 @@ static bool gets_axis_of_one(const struct splitting *x, int number)
     return x->from_total[number] && !constant;
 }
 
-/* Returns the counterpart of a value in graph `to`, which adds slices. A total becomes the sum of an input over
-   slices, others are copied. made[v]: 1 + the counterpart of v, or 0. */
+/* Returns the counterpart of a value in graph `to`, which adds the slices. made[v] is 1 + the counterpart of v, or
+   0. */
 static int taken_over(struct splitting *x, struct graph *to, int number, int *made)
 {
     if (made[number]) return made[number] - 1;

@@ -42,8 +42,7 @@ static void find_totals(struct wholes *x)
     }
 }
 
-/* Whether one loop over rows is not enough: a total depends on another one, or an output with rows sums over heads
-   with separate totals. */
+/* Whether one loop over rows is not enough, because a total depends on another total or belongs to one head. */
 static bool needs_parts(const struct wholes *x)
 {
     bool needs = x->deepest > 0;
@@ -65,8 +64,7 @@ static void find_used(struct wholes *x)
     }
 }
 
-/* Whether loops can output the total: it has a constant axis, and sums over at most one sequence and over no batches
-   or key/value heads. */
+/* Whether loops can output the total. */
 static bool is_of_heads(const struct wholes *x, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,

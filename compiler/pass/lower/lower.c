@@ -70,8 +70,7 @@ static const struct expr *position_in(const struct expr *number)
     return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];
 }
 
-/* Sets x->after if v is a state of later chunks. Its region is chunk < N, or N - reach <= chunk && chunk < N, with N
-   the summed element's chunk. */
+/* Sets x->after if v is a state of later chunks. */
 static void find_direction(struct lowering *x, const struct value *v)
 {
     const struct expr *where = v->where;

@@ -31,8 +31,7 @@ struct lowered_value {
     bool masked_zero;     /* the tile is 0 outside the region */
     int rescale;          /* of a running maximum: the factor that rescales sums */
     int carried;          /* of a state: the tile that slots are folded into */
-    /* Of a state that is a running maximum: factors of the carried sums (`keep`) and of a slot's sums (`take`) in a
-       fold. */
+    /* Of a state that is a running maximum: the factors of old sums (`keep`) and of a slot's sums (`take`). */
     int keep, take;
 };
 
@@ -113,14 +112,12 @@ bool lower_sums_across(const struct lowering *x, const struct value *v);
 void lower_begin_across(struct lowering *x);
 void lower_across(struct lowering *x, int number);
 
-/* Tiles of keys in a chunk, if the state sums all keys: FEW_TILES for few queries, otherwise KEYS_AT_A_TIME. Up to
-   FEW_TILES tiles are not compensated. */
+/* The number of tiles of keys in a chunk, if the state sums all keys. FEW_TILES is for few queries. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
 
 /* The number of tiles of keys in a chunk, rounded up. */
 int64_t lower_tiles_of_chunk(const struct lowering *x);
-/* Returns r with `column`, in the lanes, as its last axis. If a tile has another last axis, copies it as [row,
-   column] at *at. */
+/* Returns r with `column` as its last axis, which is in the lanes. If necessary, transposes the tile at *at. */
 struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int row, int column);
 /* Returns the factor that rescales sums when their maximum changes: exp2(from - to), or (from / to)^power. */
 const struct expr *lower_moved(struct lowering *x, const struct lowered_value *maximum, const struct expr *from,
@@ -135,8 +132,8 @@ bool lower_sums_outer(const struct lowering *x, const struct value *v);
 struct stmt **lower_new_list(struct lowering *x);
 /* Returns the chunk at `place` in the order of loops: `place`, or size - 1 - place if x->after. */
 const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place);
-/* Finds the queries *from to *to - 1 of `axis` whose last key is in the current chunk. `last`: a query's last key,
-   over INDEX of the axis. Queries that see no key are in chunk 0. */
+/* Finds the queries whose last key is in the current chunk: *from to *to - 1 of `axis`. `last` is a query's last
+   key. */
 void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
                        const struct expr **to);
 /* Whether integers, such as the sequence's length, say which keys no query sees. */
@@ -150,8 +147,8 @@ struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, co
 
 /* Makes the array of an input, parameter or table, unless it exists. */
 void lower_array(struct lowering *x, int number, enum array_kind kind);
-/* Makes the statements before, in and after one loop over keys: for `sums` STATE, of states and what they need;
-   otherwise of other values. Returns the common region of the sums, or NULL. */
+/* Makes the statements before, in and after one loop over keys. `sums` STATE: for states; otherwise for all other
+   values. Returns the common region of the sums, or NULL. */
 const struct expr *lower_values(struct lowering *x, enum stage sums);
 
 /* Makes the loops over the output's axes and tiles of queries, with this body. An axis in `open` has a loop already. */
@@ -163,8 +160,8 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
 /* Makes the body of the loop over tiles of queries: before, in and after the loop over keys. */
 struct stmt *lower_query_body(struct lowering *x);
 
-/* Returns the carried sum of v, operand 0 of statement s, times `keep`. A statement at *at computes the factor from
-   prefix sums. A factor near 1 is applied by subtracting the lost share, which rounding then does not change. */
+/* Returns the carried sum of v, operand 0 of statement s, times `keep`. A statement at *at computes the factor. A
+   factor near 1 is applied by subtraction, which is more accurate. */
 const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s);
 /* Lowers a graph with states: loops that sum and fold them, and loops over the queries that read them. */
 void lower_states(struct lowering *x, struct stmt **at);

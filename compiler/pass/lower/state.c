@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Replaces the chunk by the next chunk in statement s, those after it, and inside. The loops sum the keys of chunk c
-   for the state that chunk c + 1 reads. */
+/* Replaces the number of the chunk by that of the next chunk, in statement s and those after it and inside. The keys
+   of chunk c are summed for the queries of chunk c + 1. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
@@ -54,8 +54,7 @@ static const struct expr *next_chunk(const struct lowering *x)
     return lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
 }
 
-/* The factor `keep`, in carried = carried * times + (slot - carried * loss). Either times is keep and loss 0, or
-   times is 1 and loss is 1 - keep. */
+/* The factor `keep`, for carried = carried * times + (slot - carried * loss). Either loss is 0, or times is 1. */
 struct carry {
     const struct expr *times, *loss;
 };
@@ -198,8 +197,8 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
     return -first->integer / x->m->axis[x->chunk].extent;
 }
 
-/* Makes the statements that fold a slot of a state of the last `reach` chunks. A ring stores their sums, which are
-   added up again for every chunk, because subtracting would not be exact. */
+/* Makes the statements that fold a slot, for a state of the last `reach` chunks. The sums of these chunks are added
+   up again each time, because subtracting would not be exact. */
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
@@ -246,8 +245,8 @@ static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct 
     loop->body = body;
 }
 
-/* Handles states with `axis` first after slots. *begin gets the loop of initial values, *fold the loop that folds.
-   Returns false if there are none. */
+/* Handles the states whose first axis is `axis`. Adds loops to the lists *begin (initial values) and *fold. Returns
+   false if there are none. */
 static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL;
@@ -272,8 +271,7 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
-/* Handles sums over a slice's rows with `axis` first after slots. The slice is a head, and each chunk of queries has
-   a slot. *fold adds slots in order. */
+/* Handles the sums over a slice's rows whose first axis is `axis`. The slice is a head. */
 static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
@@ -302,8 +300,7 @@ static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struc
     states_loop(x, fold, axis, first);
 }
 
-/* Copies carried tiles to outputs: with `of_slices`, sums of slices, otherwise states. Each thread copies the
-   elements that it folded. */
+/* Copies carried tiles to outputs: sums of slices with `of_slices`, otherwise states. */
 static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave)
 {
     struct stmt *all = NULL, **at = &all;

@@ -28,8 +28,8 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether v is a map over keys that is only summed into states, along their last axis. Then keys are first in v's
-   tile, and the states' last axis is in the lanes. */
+/* Whether v is a map over keys that is only summed into states. Then its tile has the layout of an array of the
+   caller, with the keys first. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;

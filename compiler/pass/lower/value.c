@@ -83,7 +83,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     return s;
 }
 
-/* Makes the tile of a sum. A state, or a slice's sum with states, has a slot per chunk. */
+/* Makes the tile of a sum. The tile of a state has a slot per chunk. */
 static int new_sum_tile(struct lowering *x, const struct sum *s)
 {
     if (s->state || (s->of_slice && x->prefix)) {
@@ -107,8 +107,8 @@ static void rescale_sum(struct lowering *x, const struct sum *s, int compensatio
     if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
 }
 
-/* Returns operand `a`, 0 or 1, if the sum is a matrix product result[row][lane] = sum over k of a[row][k] *
-   b[k][lane]; otherwise -1. */
+/* Whether the sum is a matrix product: result[row][lane] = sum over k of a[row][k] * b[k][lane]. Returns the operand
+   `a`, 0 or 1, or -1. */
 static int operand_of_rows(const struct lowering *x, const struct sum *s)
 {
     if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;

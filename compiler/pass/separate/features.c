@@ -53,8 +53,8 @@ static bool reads_sum_of(const struct separation *x, const struct ref *r, enum s
     return found == (of_keys ? PREFIX_OF_KEY : PREFIX_OF_QUERY) && ref_uses_axis(r, side == KEY ? x->stream : x->lane);
 }
 
-/* Returns the DECAY of a power of the difference of the query's and the key's prefix sum, over the operands of `v`,
-   or NULL. `axis`: of elements with their own sums, or -1. */
+/* Returns the DECAY of e, a power of (prefix sum of the query - prefix sum of the key); or NULL. `axis`: the
+   elements with their own sums, or -1. */
 static struct node *decay_by_sums(struct separation *x, const struct value *v, const struct expr *e, int axis)
 {
     struct sums *const sums = arena_alloc(x->m->arena, sizeof *sums);
@@ -318,8 +318,8 @@ static const struct expr *power_of_sums(const struct separation *x, const struct
     return separate_make(x, EXPR_POW, n->base, separate_make(x, EXPR_ADD, part[0], part[1]));
 }
 
-/* Returns the feature of a decay by prefix sums: base^(own sum - sum at the end) for a query, base^(sum at the end -
-   own sum) for a key. The end is before the chunk. */
+/* Returns the feature of a decay by prefix sums. It is base^(own sum - end) for a query and base^(end - own sum) for
+   a key. `end` is the sum before the chunk. */
 static const struct expr *decay_feature(struct separation *x, const struct node *n, enum side side,
                                         const struct expr *f)
 {
@@ -423,8 +423,8 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
     }
     case NODE_SQUARE: {
-        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. Products with t > 0 occur twice in a
-         * a, so the query's side is doubled. For even n, features end in the middle of t = n/2. */
+        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. Products with t > 0 occur twice, so
+           the query's side is doubled. */
         const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
                           *first = separate_make(x, EXPR_MOD, f, count);
         const struct expr *a = feature(x, n->a, side, first),

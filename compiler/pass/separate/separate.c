@@ -25,8 +25,7 @@
    - A_MAP: from an inner product to a weight, for a pair
    - A_FUNCTION: an exponential feature */
 static const double A_MAP = 16, A_FUNCTION = 24;
-/* The chunk of a linear form with the delta rule, which is the size of its system. Calls that extend a state solve
-   the last chunk again, so it is short. */
+/* The length of a chunk with the delta rule. It is short, because decoding solves the last chunk again in each call. */
 enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
 
 static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
@@ -48,14 +47,14 @@ struct plan {
     /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all see the same. */
     const struct expr *near, *last;
     const struct expr *region; /* of the sum; NULL: all keys */
-    /* The state covers `reach` chunks before the query's; 0: all earlier. The quadratic sum covers the query's chunk
-       and `ahead` after it; -1: it ends within the chunk. */
+    /* reach: how many chunks before the query's chunk the state covers; 0: all. ahead: how many chunks after it the
+       quadratic sum covers; -1: a part of the query's own chunk. */
     int64_t reach, ahead;
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
-/* With ids, features are 0 for keys with another id than the state's. `other`, the second factor, may be infinite
-   there. Makes a copy that is 0 there, and returns it. */
+/* A key with another id has features of 0. The other factor of its products may be infinite. Makes and returns a
+   copy of `other` that is 0 for such keys. */
 static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
@@ -67,8 +66,7 @@ static int of_last_id_too(struct separation *x, const struct ref *other, int64_t
     return x->weight++;
 }
 
-/* Makes the state for `sum`, which sums weight * other, or the weight alone: features * other, or features, over the
-   plan's region. With chunks, for each c the keys before chunk c. Returns the state. */
+/* Makes the state for `sum`, which sums the weight or weight * other. The state sums features or features * other. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
                     const struct plan *plan)
 {
@@ -172,8 +170,8 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
                           : "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
                             "'prefix', 'block_window' or a combination of these") != NULL;
     if (x->id[KEY]) {
-        /* A state sums only keys with the last id before its chunk. Ids never decrease, so these are all keys with
-           the query's id, unless the chunk comes after the query. */
+        /* A state sums only keys with the last id before its chunk. Ids never decrease, so no key with the query's
+           id is missing. */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
             return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
                                     "carried for these") != NULL;
@@ -263,8 +261,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
-/* Inserts the prefix sums that chunk ends read. They are separate values without gradients, because chunk ends do
-   not affect the result. They precede all weights. */
+/* Inserts the prefix sums at the ends of chunks, before all weights. They have no gradients, because chunk ends do
+   not affect the result. */
 static void read_at_chunks(struct separation *x)
 {
     static const enum prefix_array of[] = {PREFIX_OF_KEY_LOW, PREFIX_OF_KEY},

@@ -35,8 +35,8 @@ struct node {
     int axis;                     /* of a LEAF: the axis summed over */
     const struct expr *factor[2]; /* FACTOR: each side's, over the weight's operands */
     const struct expr *base;      /* of a DECAY: 0 < base <= 1 */
-    /* DECAY by prefix sums: both parts of each side's sum, and the axis of elements with their own sums, or -1. A
-       LEAF can have such a decay; its vectors are then factors over the operands of `terms`. */
+    /* A DECAY by prefix sums: the two parts of each side's sum. `axis`: the elements with their own sums, or -1. If
+       a LEAF has such a decay, its vectors are factors over the operands of `terms`. */
     const struct sums {
         struct ref side[2], low[2];
         int axis;
@@ -62,8 +62,9 @@ struct separation {
     struct value made[2];     /* the maps of both sides' features, while built */
     int chunk_axis;           /* -1: all queries read the same state */
     const struct expr *id[2]; /* each side's id, if a query sees only keys with its id; or NULL */
-    /* before: whether the query's chunk is chunk 0. end[QUERY]: the last key before the query's chunk. end[KEY]: the
-       last key before a state's chunk */
+    /* - before: whether the query's chunk is chunk 0
+       - end[QUERY]: the last key before the query's chunk
+       - end[KEY]: the last key before a state's chunk */
     const struct expr *before, *end[2];
 };
 
@@ -84,19 +85,17 @@ const struct node *separate_too_many(struct separation *x);
 const struct node *separate_find(struct separation *x, const struct expr *e);
 /* Whether a key's feature has an exponential factor, so that sums must be relative to a maximum. */
 bool separate_grows(const struct separation *x, const struct node *n);
-/* Returns the factor of row f of a state between chunks of length `chunk`, such as base^chunk, or NULL. Prefix sums
-   become operands of `state`. */
+/* Returns the factor of row f of a state from one chunk to the next, such as base^chunk; or NULL. */
 const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk,
                                  struct value *state);
 /* Returns the condition that two positions have equal ids. */
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end);
 /* Returns the last key before a chunk, min(chunk * length, n_k) - 1. */
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length);
-/* Returns e for keys with the id of the last key before the state's chunk, otherwise 0. So S[c] sums only this id.
-   `chunk`: the length of a chunk. */
+/* Returns e for keys with the id of the last key before the state's chunk, otherwise 0. So S[c] sums only this id. */
 const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk);
-/* Inserts the map of a side's features before the weight, and increases x->weight. Its last axis is `axis`. `chunk`:
-   the length of a chunk. Returns the map, or -1 if there is no room. */
+/* Inserts the map of a side's features before the weight, and increases x->weight. The last axis of the map is
+   `axis`. Returns the map, or -1. */
 int separate_feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk);
 
 /* Removes conditions "the query's id == the key's id" from `where`, and sets x->id. Returns the rest, or NULL. */
