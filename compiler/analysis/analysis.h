@@ -56,8 +56,8 @@ struct form {
     } term[MAX_TERMS];
     const struct expr *remainder;
 };
-/* form_add: f += times * e. form_scale: f *= times. Both return false, and f is unusable, if e is real, a weight
-   exceeds 2^30, or there is no room. */
+/* form_add: f += times * e. form_scale: f *= times. Both return false if e is real, a weight exceeds 2^30, or there
+   is no room. Then f is unusable. */
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
 bool form_scale(struct module *m, struct form *f, int64_t times);
 /* Returns an upper (`largest`) or lower bound of sign * f over the current ranges, in SIZE, LO and HI; or NULL.
@@ -98,8 +98,8 @@ double underflow_base(enum dtype dtype, double degree);
 struct power_factor overflowing_power(const struct module *m, const struct value *weight);
 /* Returns the degree with which a weight grows: 4 for (1 + s)^4. `source`: the graph before all passes. */
 double weight_growth(const struct graph *source);
-/* Returns p if sums of powers u^p are divided by M^p, where M is the maximum of |u| in a row (pass/stabilise.c);
-   otherwise 0. */
+/* Returns p if sums of powers u^p are divided by M^p, otherwise 0. M is the maximum of |u| in a row.
+   (pass/stabilise.c) */
 int64_t relative_degree(const struct graph *g);
 
 /* Writes an exponential e as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or why this is impossible.
@@ -195,8 +195,8 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
                         const struct expr *const *condition, struct period *out);
 /* Returns a condition, or NULL. If the condition is false, a loop over `axis` can skip the tile. */
 const struct expr *region_reached(struct module *m, const struct expr *region, int axis);
-/* Returns the bytes of workspace for lists of drawn blocks and unions of ranges, which follow the tiles
-   (draw_lists.c). */
+/* Returns the bytes of workspace for lists of drawn blocks and unions of ranges. The lists follow the tiles.
+   (draw_lists.c) */
 int64_t ranges_workspace(const struct compilation *c);
 /* Warns of powers and users' exponentials that can overflow in a compiled form. `source`: the graph before all
    passes. (overflow.c) */

@@ -1,5 +1,5 @@
-/* Recognises weights that decay by the same factor from key to key. Such a weight is base^(position of the query -
-   position of the key), times a factor of the query, times one of the key. */
+/* Recognises weights that decay by the same factor from key to key. For query i and key j, such a weight is base^(i
+   - j) * f(i) * g(j). */
 #include "analysis.h"
 
 #include <math.h>
@@ -59,8 +59,8 @@ static bool add_line(struct exponent *x, const struct expr *scale, double query,
     return true;
 }
 
-/* Splits a form into *query * (position of the query) + *key * (position of the key) + a remainder, and returns the
-   remainder. */
+/* Splits a form into *query * i + *key * j + a remainder, and returns the remainder. i and j are the positions of
+   query and key. */
 static const struct expr *take_positions(struct exponent *x, struct form *f, int64_t *query, int64_t *key)
 {
     *query = f->weight[x->lane];

@@ -1,6 +1,7 @@
-/* Tells whether a program reads only a constant number of keys at the start, and a constant number before the query.
-   Then a state can drop all others. The method is interval arithmetic. P is the position of a tile's first query. A
-   number gets two intervals: one for the number, one for the number minus P. So the result holds for all positions. */
+/* Tells which keys a program reads: a constant number at the start, and a constant number before the query. If it reads
+   no others, a state can drop them.
+   The method is interval arithmetic. P is the position of a tile's first query. Each number has two intervals: its
+   own, and that of the number minus P. So the result holds for all positions. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 

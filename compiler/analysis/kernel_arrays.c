@@ -183,7 +183,7 @@ static bool is_read(const struct expr *e, const char *name)
     return false;
 }
 
-/* Whether the last two axes of a parameter of truth values are queries or keys, and a region reads it. */
+/* Whether a region reads the parameter of truth values, and its last two axes are queries or keys. */
 static bool is_tiled(const struct graph *g, const struct value *param)
 {
     if (!param->bytes || param->rank < 2) return false;

@@ -161,8 +161,8 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
         bound);
 }
 
-/* Warns if the weight is a high power that overflows for a moderate base, and no form divides it by the row's
-   maximum. */
+/* Warns if the weight is a high power that overflows for a moderate base. Does not warn if a form divides it by the
+   row's maximum. */
 static void warn_powers(const struct spec *spec, const struct graph *source,
                         const struct compilation *const *compilation, int compilations, struct diagnostics *d)
 {

@@ -12,9 +12,9 @@ enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17, MIN_QUERIES = 16 };
 enum side { QUERY, KEY };
 
 /* Expressions for the positions of a query and a key.
-   - joint: query and key move together; this counts as a move of side QUERY
-   - swapped: the lanes are keys, so `query` is the position of a key, and `key` that of a query, which may be
-     negative */
+   - joint: query and key move together, which counts as a move of side QUERY
+   - swapped: the lanes are keys. Then `query` is the position of a key, and `key` that of a query, which may be
+     negative. */
 struct positions {
     struct module *m;
     const struct expr *query, *key;
@@ -391,8 +391,8 @@ static const struct expr *position_shift(struct module *m, int lane_axis, int st
                      expr_leaf(m, EXPR_SIZE, swapped ? stream_axis : lane_axis), NULL);
 }
 
-/* Returns the condition in terms of x->query and x->key. Returns 1, which is ignored, if the axes are swapped and
-   the condition uses a query's index without its position. */
+/* Returns the condition in terms of x->query and x->key. Returns 1 if the axes are swapped and the condition uses a
+   query's index without its position. Callers ignore a condition 1. */
 static const struct expr *of_positions(const struct positions *x, int lane_axis, const struct expr *shift,
                                        const struct expr *condition)
 {

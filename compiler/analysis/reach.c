@@ -1,5 +1,5 @@
-/* Finds how far from its position a query sees keys. In decoding, later keys do not exist, and earlier keys are
-   stored as long as a loop can read them. */
+/* Finds how far from its position a query sees keys. In decoding, no later keys exist. Earlier keys are stored while
+   a loop can read them. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 

@@ -112,7 +112,8 @@ struct version_choice {
     int count;
 };
 
-/* Returns C that tests whether a call wants an output of this part of backward, or NULL if it always runs. */
+/* Returns C that tests whether the caller wants an output of this part of backward. Returns NULL if the part always
+   runs. */
 static const char *wanted_outputs(const struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;

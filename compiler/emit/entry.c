@@ -14,7 +14,8 @@ extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* kernel.c
 
 /* ---- arrays ---- */
 
-/* Returns the next argument of the entry point among the arrays from number *from on, and advances *from; or NULL. */
+/* Returns the next argument of the entry point, from array *from on, and advances *from. Returns NULL after the
+   last. */
 static const struct kernel_array *next_argument(const struct kernel_arrays *all, enum entry entry, int *from)
 {
     for (; *from < all->count; ++*from)
@@ -49,7 +50,7 @@ const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *a
     return list;
 }
 
-/* Whether the parameter has a row for each token. Then struct call has its pointer and strides, and a state can
+/* Whether the parameter has a row for each token. Then struct call has its pointer and strides, because a state can
    replace them. */
 static bool is_param_of_rows(const struct kernel_array *a)
 {
@@ -65,7 +66,7 @@ static bool is_computed(const struct kernel_array *a, bool backward)
     return a->place == PLACE_WORKSPACE && (backward || !gradient);
 }
 
-/* Whether the array is within another one. struct call has its pointer and strides. */
+/* Whether the array is part of another one, which is the argument. struct call has its pointer and strides. */
 static bool is_read_within(const struct kernel_array *a)
 {
     return a->place == PLACE_WITHIN && a->access[ENTRY_FORWARD] == ACCESS_READ;
@@ -113,7 +114,7 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
         if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || access == ACCESS_NONE) continue;
         const char *name = a->member, *comma = *values ? ", " : "", *constant = access == ACCESS_READ ? "const " : "",
                    *stored = emit_stored(a->dtype);
-        /* const as an argument, but not in struct call, because forward writes the array */
+        /* The argument is const, but the member is not, because forward writes the array. */
         const bool writable = access == ACCESS_READ && a->access[ENTRY_FORWARD] > ACCESS_READ;
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, *any ? ", " : "", constant, name);
         if (a->place == PLACE_WITHIN) { /* an argument only of functions that are equal for all kernels */
@@ -469,7 +470,7 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
-/* The text for the arrays with a row of reals for each new token of a call with a state. */
+/* C for arrays with a row of reals per token, in calls with a state. */
 struct rows_text {
     struct arena *arena;
     int count;
@@ -519,9 +520,10 @@ static bool has_rows_of_keys(const struct kernel_array *a)
     return a->rows && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
 }
 
-/* Sets the names for arrays with a row of reals per token. A state stores inputs, parameters and prefix sums, but no
-   parameters that only prefix sums need. An array within another one is stored with the other. `prepared`: the other
-   has another form in the state, so both are stored. */
+/* Sets the names for arrays with a row of reals per token.
+   - A state stores inputs, parameters and prefix sums, but no parameters that only prefix sums need.
+   - An array within another one is stored as part of it. If `prepared`, both are stored, because the state has the
+     other one in another form. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
     struct rows_text x = {t->arena, 0, "", "", "", "", "", ""};
@@ -529,7 +531,7 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!has_rows_of_keys(a) || a->of_terms) continue;
-        if (a->place == PLACE_WITHIN && !prepared) /* the rows that it is within precede it */
+        if (a->place == PLACE_WITHIN && !prepared) /* the other array is stored before it */
             x.values = arena_printf(t->arena, "%s\n    call->%s = call->%s;\n    call->%s = call->p.%s;", x.values,
                                     a->member, a->within, a->strides, a->within);
         else

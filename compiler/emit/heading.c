@@ -23,7 +23,7 @@ static int64_t linear_from(const struct emitted_file *e)
     return from;
 }
 
-/* Prints the numbers of keys of a compilation, such as ", from 1 to 4095 keys and from 8192 keys on". */
+/* Prints the numbers of keys that a compilation serves, such as ", from 1 to 4095 keys and from 8192 keys on". */
 static void lengths_of(const struct emitted_file *e, const struct compilation *c, struct text *out)
 {
     const char *before = ",";

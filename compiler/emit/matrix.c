@@ -1,5 +1,5 @@
-/* Prints products on matrix units, and copies to their operands. An operand can store a number as a sum of 2 or 3
-   bf16 numbers, called terms (struct array in ir.h). */
+/* Prints products on matrix units, and copies of their operands. An operand can store a number as 2 or 3 terms, bf16
+   numbers that add up to it (struct array in ir.h). */
 #include "printer.h"
 
 #include <string.h>

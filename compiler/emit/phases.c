@@ -133,7 +133,7 @@ static struct template_names names_of_chunks(const struct emitter *x, const stru
     return t;
 }
 
-/* Prints the loop over segments. Thread t takes the segments t, t + threads, … and does everything for a chunk, so
+/* Prints the loop over segments. Thread t takes segments t, t + threads, … A thread does everything for a chunk, so
    its slot stays in the cache. */
 static void print_segments(const struct emitter *x, const struct stmt *window, struct text *body, struct text *lead)
 {

@@ -87,7 +87,7 @@ const char *emit_form(const struct compilation *c);
 bool emit_in_phases(const struct loops *l);
 /* Returns the number of queries or keys of a task. 0: a key/value head; -1: a query head. */
 int64_t emit_tasks_of(const struct loops *l);
-/* Returns the number of slices of the rows, if a task is a slice, in total or per batch entry or head.
+/* Returns the number of slices of the rows, if a task is a slice. It is a total, or per batch entry or head.
    - 1: tasks run over all rows, or add partial sums
    - 0: a task is a tile or a head */
 int64_t emit_units_of(const struct loops *l, bool backward);
@@ -101,8 +101,8 @@ int64_t emit_tasks_apart(const struct loops *l);
    output that depends on the statement, or NULL. (optional_outputs.c) */
 bool emit_is_wanted(const struct emitter *x, const struct array *a);
 const char *emit_condition(struct emitter *x, const struct stmt *s);
-/* Returns the table entry of a parameter with a row per token, or of an output with a number per query. Their rows
-   have strides in struct call. Otherwise NULL. (address.c) */
+/* Returns the table entry of an array whose rows have strides in struct call, otherwise NULL. Such an array is a
+   parameter with a row per token, or an output with a number per query. (address.c) */
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
 bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a); /* such a gradient is contiguous */
 /* Arrays whose strides the caller may give (strided.c):
@@ -177,8 +177,10 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s);
 void emit_matrix_across(struct emitter *x, const struct stmt *s);
 void emit_matrix_copy(struct emitter *x, const struct stmt *s);
 void emit_tile_registers(struct text *out);
-/* Return C: emit_range the number of indices in the current range, emit_array the array's name, emit_corner the
-   address of the first element in the current ranges. */
+/* Each returns C:
+   - emit_range: the number of indices in the current range
+   - emit_array: the array's name
+   - emit_corner: the address of the first element in the current ranges */
 const char *emit_range(struct emitter *x, int axis);
 const char *emit_array(const struct emitter *x, const struct ref *r);
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
@@ -335,7 +337,7 @@ const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *a
 /* Returns `e` as C. `inner`: in parentheses unless it is a name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
 
-/* Whether an expression uses the number of a batch entry, or the batch size, in a kernel with a state. */
+/* Whether a kernel with a state has an expression of the batch size, or of a batch entry's number. */
 bool emit_numbers_sequences(const struct spec *spec);
 /* Whether an expression truncates a real. */
 bool emit_truncates(const struct spec *spec);

@@ -59,8 +59,8 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 
 /* ---- unions ---- */
 
-/* Declares the list `name`, the union of the statement's ranges clipped to from … to, and a variable with its
-   length, named with an s. */
+/* Declares a list `name` of ranges, and its length. The list is the union of the statement's ranges, clipped to from
+   … to. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     int64_t bytes = draw_union_bytes(x->c, s);
@@ -253,8 +253,8 @@ static const char *first_of(struct emitter *x, const struct stmt *s)
     return emit_integer(x, s->from);
 }
 
-/* Returns the MAX_ID in the condition e that is the maximum over a mask's columns in the current range of the axis, if
-   e requires it to be true and the mask has a table of tiles. Returns NULL if there is none. */
+/* Returns a MAX_ID that condition e requires to be true, or NULL. It is the maximum over a mask's columns in the
+   current range of the axis. The mask must have a table of tiles. */
 static const struct expr *run_of(const struct emitter *x, const struct expr *e, int axis)
 {
     if (e && e->op == EXPR_AND) {
@@ -269,7 +269,7 @@ static const struct expr *run_of(const struct emitter *x, const struct expr *e, 
     return columns && emit_table_of(x, max) >= 0 ? max : NULL;
 }
 
-/* Opens a loop over tiles that begin and end with the runs of tiles of the table in which some flag is true. */
+/* Opens a loop over pieces of the axis in which the table has true flags. A piece has at most s->step indices. */
 static void open_runs(struct emitter *x, const struct stmt *s, const struct expr *max, const char *from,
                       const char *end, int *opened)
 {

@@ -331,8 +331,8 @@ static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *
            known_difference(m, expr_replace(m, at, lane, next), at, positions);
 }
 
-/* Returns the number of keys for which one vector of lanes needs flags, if the lanes are rows of the parameter, and the
-   keys of the loop in the loop over the lanes are its columns. Else returns 0. */
+/* Returns the number of keys whose flags can be loaded at once for a vector of lanes, or 0. The lanes must be rows
+   of the mask, and the statement's keys its columns. */
 static int64_t flags_to_turn(const struct nest *n, const struct expr *id, int64_t rows, int64_t positions)
 {
     const struct emitter *const x = n->x;
@@ -682,7 +682,7 @@ static bool angle_is_small(const struct nest *n, const struct expr *e)
 }
 
 /* Returns an integer as a real. If it is linear in the rows, only its value for row 0 is converted, outside the
-   loop, because few machines convert 64-bit integers fast. */
+   loop. Few machines convert 64-bit integers fast. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;

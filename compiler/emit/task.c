@@ -240,8 +240,8 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     return counted ? "tiles" : size;
 }
 
-/* Declares the indices of the chain's loops that `users` names, from `iteration`. The last tile of queries comes
-   first if order does not matter, because a causal mask gives it the most keys. */
+/* Declares the indices of the chain's loops that `users` names, from `iteration`. If order does not matter, the last
+   tile of queries comes first. With a causal mask, it has the most keys. */
 static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
                    struct text *out)
 {

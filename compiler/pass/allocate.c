@@ -45,8 +45,8 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* Extends the live range of a tile over a loop if a value is read in a later iteration or after the loop. `now`: the
-   number of the first leaf. Returns the number after the last. */
+/* Extends a tile's live range over a loop, if its value is read in a later iteration or after the loop.
+   `now` is the number of the first leaf of s and of the statements after it. Returns the number after the last leaf. */
 static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
@@ -77,7 +77,7 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 
 enum { LINE = 64, FAR = 8 * LINE };
 
-/* Rows at multiples of FAR bytes compete for a few sets of the L1 cache, so a cache line is added to each row. */
+/* Adds a cache line to rows at multiples of FAR bytes. Such rows compete for a few sets of the L1 cache. */
 int64_t padded_tile(struct array *array, int64_t lanes)
 {
     const int64_t element = dtype_bytes(array->dtype);

@@ -82,7 +82,7 @@ static bool takes_maximum(const struct stmt *s, const struct ref *tile)
            s->assign[0].expr->integer == own;
 }
 
-/* Whether s first sets the tile to an expression such as exp2(tile - m), with m independent of the tile. */
+/* Whether s starts with tile = f(tile - m), such as exp2(tile - m), where m does not depend on the tile. */
 static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);

@@ -162,8 +162,8 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
 
 /* ---- subscripts that are compared with the number of each element ---- */
 
-/* Returns a costly subexpression of e that is a subscript compared with an index of a constant axis, or NULL. Sets
- *index. */
+/* Returns a costly subexpression of e, or NULL. It is a subscript that is compared with an index of a constant axis,
+   which *index gets. */
 static const struct expr *compared_subscript(const struct walk *x, const struct stmt *s, const struct expr *e,
                                              const struct expr **index)
 {
@@ -188,8 +188,8 @@ static const struct expr *compared_subscript(const struct walk *x, const struct 
     return NULL;
 }
 
-/* Returns a MAP that stores the subscript e in a new tile, which is a strip if e depends only on a difference. *r
-   reads it. Returns NULL if the size of a range is unknown. */
+/* Returns a MAP that stores the subscript e in a new tile, which *r reads. The tile is a strip if e depends only on
+   a difference. Returns NULL if the size of a range is unknown. */
 static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const struct expr *e, struct ref *r)
 {
     struct loops *const l = x->l;

@@ -51,7 +51,7 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether the first output has all run-time axes of v, so that a map of v is outside the sum over keys. */
+/* Whether the first output has all run-time axes of v. Then a map of v is outside the sum over keys. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)

@@ -1,5 +1,5 @@
-/* Merges neighbouring maps over one nest, so that elements stay in registers. If the last reader of tile a computes
-   a tile b of the same shape, element by element, b reuses a's memory. */
+/* Merges neighbouring maps over one nest, so that elements stay in registers. Also reuses memory: if a tile's last
+   reader computes a tile of the same shape, element by element, both get one memory. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -110,8 +110,8 @@ static bool exponentiates(const struct stmt *s)
     return any;
 }
 
-/* Whether a reads an input that b does not read, and that is NULL unless the caller wants certain gradients. Then
-   they must not be merged. */
+/* Whether a reads an input that b does not read, and that can be NULL. Such statements must not be merged. An input
+   is NULL if the caller does not want certain gradients. */
 static bool needs_more(const struct loops *l, const struct stmt *a, const struct stmt *b)
 {
     for (int k = 0; k < a->operands; k++) {

@@ -31,8 +31,8 @@ static int position_of(const struct value *v, int axis)
     return -1;
 }
 
-/* Whether a value of queries also gets an axis of heads, because the emitter has no maps whose lanes are elements of
-   a table. */
+/* Whether a value has an axis of queries, but none of heads. It gets one, because the emitter has no maps whose
+   lanes are elements of a table. */
 static bool of_queries_alone(const struct swap *x, const struct value *v)
 {
     return position_of(v, x->query) >= 0 && position_of(v, x->member) < 0;

@@ -1,5 +1,4 @@
-/* Copies an array into a tile, with lanes last, if a statement reads it along the lanes but it is stored along another
-   axis.
+/* Copies an array into a tile with lanes last, if a statement reads another axis of the array along the lanes.
    - An input is copied outside as many loops as possible.
    - A tile is copied just before its reader.
    - An input of 16-bit elements is copied to widen it once. Exceptions: products of bf16 pairs, and some products

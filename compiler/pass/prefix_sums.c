@@ -1,13 +1,13 @@
-/* Takes prefix sums out of the program, because a loop over pairs of a query and a key must not compute them again. A
-   kernel computes them once at the start of a call:
-   - A separate program, PROGRAM_PREFIX_TERMS, computes the terms, one for each query of its call. The last query is at
-     the last key, so a call that continues a sequence computes the terms of the new positions alone. A function of the
-     kernel adds the terms (emit/embedded/entry.c).
-   - All other programs read the sums from two arrays for queries and two for keys. The second array has what the first
-     loses by rounding. So a difference of two sums is exact up to its own size, even after a million positions.
-   - The parts of backward compute the gradients with respect to the arrays. A function of the kernel adds these from
-     the last position to the first, which gives the gradient with respect to the terms. Programs of terms
-     (program.of_terms) compute the gradients with respect to the arrays of the caller from it. */
+/* Takes prefix sums out of the program. A loop over pairs of a query and a key would compute them again for each pair.
+   So a kernel computes them once, at the start of a call:
+   - A program of its own, PROGRAM_PREFIX_TERMS, computes a term for each query of a call. The last query is at the last
+     key. So a call that continues a sequence computes only terms of new positions.
+   - A function of the kernel adds the terms (emit/embedded/entry.c).
+   - Other programs read the sums from two arrays for queries and two for keys. The second array has what the first
+     loses by rounding. So differences of sums are exact even after a million positions.
+   - Backward computes gradients with respect to these arrays. A function of the kernel adds them from the last position
+     to the first, which gives the gradients of the terms.
+   - Programs of terms (program.of_terms) compute the gradients of the caller's arrays from those of the terms. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -34,8 +34,8 @@ static int axis_of(const struct module *m, enum size_source source)
     return axis;
 }
 
-/* Makes the terms, value v, the only output of the graph. Their positions become those of queries, or keys: gradients
-   with respect to the arrays of the caller have the axis of keys. */
+/* Makes value v, the terms, the only output of the graph. Their axis becomes that of queries or, for gradients of
+   the caller's arrays, that of keys. */
 static void output_terms(struct graph *g, int v, bool of_queries)
 {
     struct module *const m = g->module;
@@ -61,7 +61,7 @@ static struct value array_of(const struct value *like, enum prefix_array array, 
     return made;
 }
 
-/* Turns the prefix sum v into an array, after an array of its low part. Returns its number. */
+/* Turns the prefix sum v into an array. An array with its low part precedes it. Returns the number of the array. */
 static int take(struct graph *g, int v, bool of_query)
 {
     const struct value sum = g->value[v];
@@ -77,7 +77,7 @@ static bool is_sum(const struct graph *g, const struct ref *r)
            (prefix_array_find(v->name) == PREFIX_OF_QUERY || prefix_array_find(v->name) == PREFIX_OF_KEY);
 }
 
-/* Returns the operand of map v for the low part of operand `of`, or NULL if there is no room. */
+/* Returns the operand of map v for the low part of operand `of`, or NULL if v has too many operands. */
 static const struct expr *low_part(const struct graph *g, struct value *v, int64_t of)
 {
     struct ref r = v->operand[of];

@@ -160,8 +160,8 @@ static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struc
     return periods && (!along || plan->stride > 1);
 }
 
-/* Returns the condition for loop `share` to process a key for the term, without what the period implies, and without
-   keys of earlier loops. */
+/* Returns the condition under which loop `share` processes a key for the term. It leaves out what the period
+   implies, and keys of earlier loops. */
 static const struct expr *remaining_condition(struct module *m, const struct terms *all, const struct plan *plan,
                                               int share, int term)
 {
@@ -190,7 +190,8 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
 
 /* ---- loops ---- */
 
-/* A copy of a loop's statements, with region `to` for `from`, and new tiles for those that only they use (`own`). */
+/* A copy of a loop's statements. Region `to` replaces `from`. Tiles that only these statements use (`own`) are
+   replaced by new ones. */
 struct copying {
     struct loops *l;
     const struct expr *from, *to;
@@ -341,8 +342,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     return cost * (1 + TILE_OF_QUERIES / tile);
 }
 
-/* Splits term t into p >= 0 and p < 0 (more queries than keys), where p is the query's position, if more conditions
-   are then periodic for p >= 0. */
+/* Splits term t into two, for positions p >= 0 and p < 0 of the query, if more conditions are then periodic for p >=
+   0. p < 0 occurs with more queries than keys. */
 static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, struct terms *all, struct term *t)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;

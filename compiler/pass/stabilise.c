@@ -162,7 +162,8 @@ static void rename_axes(struct graph *g)
         }
 }
 
-/* Rewrites the sum over f of exp(a[f]) * exp(b[f]) as the sum of exp(a[f] + b[f]), for one constant axis f in both. */
+/* Rewrites the sum over f of exp(a[f]) * exp(b[f]) as the sum of exp(a[f] + b[f]). f must be one constant axis of
+   both. */
 static void open_products(struct graph *g)
 {
     struct module *m = g->module;
@@ -252,8 +253,8 @@ static void split_constant(struct scaling *s, struct power *p)
     p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
 }
 
-/* Rewrites a summand exp(x) * e that is not relative, such as a row's logit without a key, because exp(x) could
-   overflow. */
+/* Rewrites a summand exp(x) * e that is not relative, because exp(x) could overflow. An example is a row's logit
+   without a key. */
 static void split_exponential(struct scaling *s, struct power *p)
 {
     const struct expr *exponent = NULL, *others = NULL;
@@ -363,7 +364,7 @@ static int inner_sum(const struct graph *g, const struct value *weight)
     return -1;
 }
 
-/* Whether v is an inner product of operand k, a state, with a map that can be multiplied by 2^M. */
+/* Whether v is an inner product of a state, operand k, with a map that can be multiplied by 2^M. */
 static bool can_scale_state(const struct graph *g, const struct value *v, int k)
 {
     return v->op == GRAPH_CONTRACT && !v->where && g->value[v->operand[1 - k].of].op == GRAPH_MAP &&
@@ -531,7 +532,7 @@ static struct value relative_map(struct stabilising *x, const struct value *like
     return v;
 }
 
-/* Corrects an inner product whose operand k is a state relative to M, by multiplying the features by 2^M. */
+/* Corrects an inner product whose operand k is a state relative to M. The features are multiplied by 2^M. */
 static void join_state(struct stabilising *x, int user, int k)
 {
     struct graph *g = x->g;

@@ -1,7 +1,7 @@
-/* Multiplies rows as stored, and scales and shifts the inner product afterwards, for example for a norm. With scales x,
+/* Multiplies rows as stored, for example for a norm, and scales and shifts the inner product afterwards. With scales x,
    y, shifts S, T and rows a, b of length D: <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b)
    - Products of stored bf16 are exact, and faster than f32 if the target multiplies bf16.
-   - Digits are lost if a shift cancels, many only if a row's mean is much larger than its deviation. */
+   - A shift that cancels loses digits. They are many only if a row's mean is much larger than its deviation. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -73,8 +73,8 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
 
 static bool read_row(struct rows *x, int of, struct row *row);
 
-/* If e, an expression of value `of`, has the form of struct row, fills in *row and adds scale and shift. Otherwise
-   returns false. */
+/* If e has the form of struct row, fills in *row and adds scale and shift. Otherwise returns false. e is an
+   expression of value `of`. */
 static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
 {
     const struct value v = x->g->value[of];

@@ -822,8 +822,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
 }
 
 #if TOTALS
-/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`, which parts fill for later ones.
-   Returns the bytes at `left` if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
+   for later parts. Returns their bytes if all are needed. */
 static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;

@@ -235,7 +235,7 @@ struct ids {
 };
 #endif
 typedef uint8_t flags __attribute__((vector_size(32)));
-/* Whether all and any of the flags from <= x < to are true in the rows first … end - 1, of n flags each. */
+/* Returns whether all, and whether any, flags from <= x < to are true in rows first … end - 1. A row has n flags. */
 INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     flags some = {0}, zeros = {0};
@@ -285,8 +285,8 @@ INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int6
 struct run {
     int64_t from, to;
 };
-/* Sets *run to the next columns before `end`, at most `most`, that are in tiles with a true flag in these rows. Returns
-   whether there are any. */
+/* Moves *run to the next columns, at most `most` and before `end`. It is within tiles with a true flag in these
+   rows. Returns whether there are any. */
 INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
     int64_t end)
 {
@@ -406,7 +406,7 @@ INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *str
 
 #endif
 #if LISTS
-/* Whether an element of the rows from … to - 1, of n elements each, is at least low and below end. */
+/* Whether rows from … to - 1 have an element that is at least low and below end. A row has n elements. */
 INLINE int any_id(const int32_t *id, int64_t n, int64_t from, int64_t to, int64_t low, int64_t end)
 {
     int any = 0;

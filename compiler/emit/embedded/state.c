@@ -18,16 +18,15 @@ struct state_header {
     uint64_t check; /* a hash of the members above and of the sequences */
 };
 struct sequence { /* the members are positions */
-    int64_t length, first; /* length: of all tokens. first: the first position with a row, or the number of rows
-                              dropped after the first ones */
+    int64_t length, first; /* length: the position after the last token; first: start + the number of dropped rows */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
     int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
 };
 #if PREFIX_SUMS
-/* The arrays with rows in a state: keys, values, parameters with a row per key, prefix sums of a decay. GIVEN also
-   counts parameters that only prefix sums need. */
+/* The arrays with rows in a state: keys, values, parameters with a row per key, and prefix sums of a decay. GIVEN
+   also counts parameters that only prefix sums need. */
 enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = GIVEN_ARRAYS, SUMS = ROW_ARRAYS - SUM_ARRAYS };
 #else
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
@@ -45,7 +44,7 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {KEPT_ROW_BYTES};
 
-/* Returns the number of heads with their own rows in an array; 1: they share the rows. */
+/* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
     const int64_t of_array[GIVEN] = {KEPT_HEADS};
@@ -54,10 +53,10 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* Returns the number of rows that an array has before row 0: one with prefix sums, from which the next ones continue. */
+/* Returns the number of rows before row 0 of an array. Prefix sums have one, from which the next sums continue. */
 INLINE int64_t rows_before(int array) { return array >= SUMS; }
 
-/* The address of row 0 of each array, and the strides of the array in bytes. */
+/* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
     unsigned char *at[GIVEN];
     struct attn_strides strides[GIVEN];
@@ -135,7 +134,7 @@ static struct version preparing(void)
 PREPARE_CHOICE
 }
 
-/* Returns the largest workspace of a thread, over versions that prepare keys or read prepared keys. */
+/* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */
 #else
 /* Returns the largest workspace of a thread, over these versions. */
 #endif
@@ -479,7 +478,7 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
     return 0;
 }
 
-/* Copies rows from_row … from_row + n - 1 of an array to rows to_row … of a state, for each head of `sequences`
+/* Copies n rows of an array, from row from_row on, to a state, from row to_row on, for each head of `sequences`
    sequences. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
     int array, int64_t sequences)
@@ -499,7 +498,7 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
-/* Drops `from` rows of each head and moves the rows after them, so that n remain. Always kept first rows stay. */
+/* Drops `from` rows of each head, and moves the n rows after them forward. The first rows that are always kept stay. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
 {
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -514,7 +513,8 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
 }
 
 #if FOLDS
-/* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. `rows`: that fit in a sequence. */
+/* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. `rows`: the number that fits in a
+   sequence. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
 {
     const int sums = right->summed > right->start;
@@ -608,7 +608,7 @@ static size_t bytes_of_extending(void)
     return bytes;
 }
 
-/* Returns `rows` with row `first` as row 0. `first` may be negative, because earlier rows are not read. */
+/* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
     for (int a = 0; a < GIVEN; a++)
@@ -617,7 +617,7 @@ static struct rows from_row(struct rows rows, int64_t first)
 }
 
 #if PREFIX_SUMS
-/* The sums begin again after this number of tokens, so that they stay small: after whole chunks, at fixed positions. */
+/* Returns the number of tokens after which prefix sums begin again at 0, so that they stay small. */
 static int64_t sum_period(const struct version *extends)
 {
 #if BY_CAPACITY
@@ -652,8 +652,8 @@ static void begin_sums_again(const struct rows *rows, int64_t sequences, int64_t
         }
 }
 
-/* Replaces the terms of new tokens by their prefix sums, in a head. A sum follows from the row before it alone. So
-   it does not depend on the division into calls. */
+/* Replaces the terms of new tokens by their prefix sums, in one head. Each sum is computed from the one before it,
+   so it does not depend on the division into calls. */
 static void continue_sums(const struct call *call, int64_t task, unsigned char *work)
 {
     const struct attn_strides *const s = &call->log_decay_k_at;
@@ -668,7 +668,7 @@ static void continue_sums(const struct call *call, int64_t task, unsigned char *
     }
 }
 
-/* Makes the call read the parameters that only terms are computed from from `rows`. */
+/* Makes the call read parameters from `rows`. These parameters are only used for terms of prefix sums. */
 static void set_rows_of_terms(struct call *call, const struct rows *rows)
 {
     (void)call;
@@ -676,7 +676,7 @@ static void set_rows_of_terms(struct call *call, const struct rows *rows)
 TERMS_VALUES
 }
 
-/* Computes the prefix sums of n tokens after the first `length` tokens, from row to_row of `to` on. */
+/* Computes the prefix sums of n tokens after the first `length` tokens. Row to_row of `to` gets the first. */
 static int remember_sums(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
     int64_t length, int64_t n, int threads, unsigned char *workspace)
 {
@@ -698,7 +698,7 @@ static int remember_sums(const struct rows *to, int64_t to_row, const struct row
 }
 
 #if UNCOPIED
-/* The rows before the new ones that a call reads from its own prefix sums. */
+/* The number of rows before the new ones that a call reads from its own prefix sums. */
 enum { EARLIER_SUMS = 1 + READ_BACK };
 
 /* Returns the bytes of the prefix sums of n tokens and the earlier ones, for all sequences. */
@@ -710,8 +710,8 @@ static size_t bytes_of_sums(const struct attn_problem *p, const struct version *
     return bytes_times(whole_lines(bytes_times(row, EARLIER_SUMS + header.rewind + n)), SUM_ARRAYS);
 }
 
-/* Returns how many tokens a call computes at a time if it reads keys and values in place: as many whole chunks as
-   MOST_SUMS bytes have room for, and at least one. */
+/* Returns how many tokens a call that reads keys and values in place computes at a time. They are whole chunks, at
+   least one, and their prefix sums take up to MOST_SUMS bytes. */
 static int64_t piece_of_call(const struct attn_problem *p, const struct version *extends)
 {
     enum { MOST_SUMS = 1 << 22, TOKENS = 64 };
@@ -775,8 +775,8 @@ size_t SPEC_extend_workspace(const struct attn_problem *problem)
 #endif
 }
 
-/* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
-   equally many tokens in their sums, so one call of the kernel computes them all. */
+/* Appends n tokens to each of `count` sequences, from sequence b on. One kernel call computes them all, so they must
+   have equal lengths and equally many summed tokens. */
 #if PREFIX_SUMS && UNCOPIED
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *sums, unsigned char *workspace)

@@ -210,8 +210,8 @@ TARGET INLINE vec_T exp_T(vec_T x)
     return exp2_T(r * LOG2E) * exp2_T(n);
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= EXP_MAX. With x = n * ln(2) + r, it is 2^(n - 1) * (e^r - 1) +
-   (2^(n - 1) - 1/2), which does not cancel near 0. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= EXP_MAX. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 TARGET INLINE vec_T half_expm1_T(vec_T x)
 {
     const vec_T t = x * LOG2E + MAGIC, n = t - MAGIC;

@@ -111,7 +111,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by);
 /* Returns the product e / `by`, with exp(x - log(by)) for a factor exp(x), which alone may overflow. Returns NULL if
    e has no such factor, is bounded, or `by` may be negative. (weight.c) */
 const struct expr *reversal_divide_exponential(struct reversal *x, struct value *map, const struct expr *e, int by);
-/* Whether the output does not depend on the maximum v, as in exp(s - v) / sum of exp(s - v). */
+/* Whether the maximum v cancels in the output, as in exp(s - v) / sum of exp(s - v). */
 bool is_cancelled_maximum(const struct reversal *x, int v);
 
 /* Passes the gradient of the carried state v on to the features and values that it sums (state.c). */

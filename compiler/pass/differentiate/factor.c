@@ -1,5 +1,5 @@
-/* Moves a factor f[j] of the stream's rows, such as the inverse of a row's sum of weights, from the vector x[j] to the
-   pairs. Otherwise the vectors are scaled again for every tile of lanes.
+/* Moves a factor f[j] of the stream's rows from vectors x[j] to pairs. Otherwise vectors are scaled again for each tile
+   of lanes. An example of f[j] is the inverse of a row's sum of weights.
    - sum over j of w[i][j] * (f[j] * x[j]) becomes sum over j of (w[i][j] * f[j]) * x[j].
    - <y[i], f[j] * x[j]> becomes f[j] * <y[i], x[j]>. */
 #include "differentiate.h"

@@ -198,8 +198,8 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
-/* Adds a term to the gradient of the value that `from` reads. The term is the sum of e over axes that `from` lacks,
-   divided by value `by` unless `by` is -1. */
+/* Adds a term to the gradient of the value that `from` reads: the sum of e over the axes that `from` lacks. If `by`
+   is not -1, value `by` divides the term. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
                     int by, const struct expr *where)
 {

@@ -1,7 +1,7 @@
-/* Saves row values, numbers for each row, so that gradients need not recompute them.
-   - Saved rows depend on a sum over a sequence, but not on `out` or `dout`, such as the logarithm of a row's sum.
-     Forward stores them.
-   - Row sums depend on `out` or `dout` and on a sum over a row's elements, such as <out[i], dout[i]>. A program before
+/* Saves row values, so that gradients need not recompute them. A row value has a number for each row.
+   - Saved rows depend on a sum over a sequence, such as the logarithm of a row's sum. They do not depend on `out` or
+     `dout`. Forward stores them.
+   - Row sums depend on `out` or `dout`, and on a sum over a row's elements, such as <out[i], dout[i]>. A program before
      the gradients computes them.
    A row value is stored only if a value of another kind uses it. */
 #include "differentiate.h"

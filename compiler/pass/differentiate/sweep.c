@@ -1,8 +1,8 @@
 /* Computes two groups of gradients in one sweep over the pairs, so that weights are recomputed once.
-   - Example: dq has queries in the lanes; dk and dv have keys in the lanes.
-   - Group B keeps its loops. Group A, whose lanes are B's stream, joins if it needs only sums of weight times vector,
-     such as sum over j of w[i][j] * k[j].
-   - B's loops also compute these sums: over the lanes, with a vector per point of the stream.
+   - Example: dq has queries in the lanes. dk and dv have keys in the lanes.
+   - Group B keeps its loops. The lanes of group A are the stream of B.
+   - A joins if it needs only sums of weight times vector, such as sum over j of w[i][j] * k[j].
+   - B's loops compute these sums too, with a vector per point of the stream.
    - c->gradients.from_sums computes A's gradients from the sums. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
@@ -88,8 +88,8 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     return x->sums > 0;
 }
 
-/* Moves the outputs of group `across` to c->gradients.from_sums, with inputs sum_0, sum_1, … Outputs of these sums
-   join group `lanes`. */
+/* Moves the outputs of group `across` to c->gradients.from_sums. Its inputs sum_0, sum_1, … are outputs of group
+   `lanes`. */
 static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
 {
     struct graph *g = x->g, *rows = graph_copy(g);

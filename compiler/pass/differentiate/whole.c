@@ -42,7 +42,7 @@ static void find_totals(struct wholes *x)
     }
 }
 
-/* Whether one loop over rows is not enough, because a total depends on another total or belongs to one head. */
+/* Whether more than one loop over rows is needed, because a total depends on another total or belongs to one head. */
 static bool needs_parts(const struct wholes *x)
 {
     bool needs = x->deepest > 0;

@@ -101,7 +101,8 @@ void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double
    the array, or 0 if `streamed` is false or the type is f64. */
 int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at);
 
-/* Sets elements outside the sum's region to `neutral`, 0 or -inf, in an operand's tile, unless they have this value. */
+/* Sets elements outside the sum's region to `neutral` in an operand's tile, unless they have this value. `neutral`
+   is 0 or -inf. */
 void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral);
 
 /* Sums over the lanes with a vector per point of the stream (stage ACROSS, sweep.c):

@@ -11,8 +11,8 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
     return expr_make(x->m, EXPR_SUB, last, place, NULL);
 }
 
-/* Replaces the formula of a query's chunk by the index of the loop over chunks, in statement s, those after it, and
-   inside. */
+/* Replaces the formula of a query's chunk by the index of the loop over chunks. This is done in s, in statements
+   after s, and inside them. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Replaces the number of the chunk by that of the next chunk, in statement s and those after it and inside. The keys
+/* Replaces the number of the chunk by that of the next chunk, in s, in statements after s, and inside them. The keys
    of chunk c are summed for the queries of chunk c + 1. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
@@ -66,7 +66,8 @@ static struct carry carry_of(struct module *m, const struct expr *keep)
                           expr_make(m, EXPR_SELECT, little, expr_real(m, 0), lost(m, keep))};
 }
 
-/* Makes a statement before s, at `at`, that computes both factors for their axes, and returns them as operands of s. */
+/* Makes a statement before s, at `at`, that computes both factors for their axes. Returns the factors as operands of
+   s. */
 static struct carry carry_from_tiles(struct lowering *x, const struct value *v, const struct carry *carry,
                                      struct stmt **at, struct stmt *s)
 {
@@ -234,7 +235,7 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
 }
 
-/* Makes a parallel loop around `body` over `axis`, the first axis of states, AT_A_TIME elements at a time
+/* Makes a parallel loop around `body` over `axis`, the first axis of states. An iteration takes AT_A_TIME elements
    (ROWS_AT_A_TIME of x->rows). */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {

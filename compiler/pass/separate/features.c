@@ -89,7 +89,8 @@ static bool split_product(struct separation *x, struct node *n, const struct exp
     return true;
 }
 
-/* Returns the LEAF of a sum over one constant axis of a[i] * b[j] * decay, with a decay per element, or NULL. */
+/* Returns the LEAF of a sum of a[i] * b[j] * decay over one constant axis, with a decay per element. Otherwise
+   returns NULL. */
 static struct node *decaying_product(struct separation *x, const struct ref *r)
 {
     const struct value *const sum = &x->g->value[r->of], *const v = &x->g->value[sum->operand[0].of];
@@ -299,8 +300,8 @@ static struct ref of_element(const struct separation *x, struct ref r, int axis,
     return r;
 }
 
-/* Returns base^(sum at high[0], low[0] - sum at high[1], low[1]) over the operands of v, or NULL if there is no
-   room. */
+/* Returns base^(a - b), or NULL if there is no room. a and b are prefix sums, each of a high and a low part that
+   operands of v read. */
 static const struct expr *power_of_sums(const struct separation *x, const struct node *n, struct value *v,
                                         const struct expr *f, const struct ref *high, const struct ref *low)
 {
@@ -370,7 +371,7 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
     return power_of_sums(x, n, state, f, high, low);
 }
 
-/* Returns feature f (0 to n->features - 1) of one side of tree n, or NULL if there is no room for operands. */
+/* Returns feature f of one side of tree n, or NULL if there is no room for operands. 0 <= f < n->features. */
 static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
 {
     switch (n->kind) {

@@ -103,8 +103,8 @@ const struct expr *separate_without_ids(struct separation *x, const struct expr 
 /* Whether position `last` is known never to be after `query`. */
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query);
 
-/* A region of blocks of `length` keys. A query in block c sees keys from block c - reach on, up to its own position
-   if `causal`, otherwise to the end of block c + ahead. */
+/* A region of blocks of `length` keys. A query in block c sees keys from block c - reach on. It sees keys up to its
+   own position if `causal`, otherwise up to the end of block c + ahead. */
 struct blocks {
     int64_t length, reach, ahead;
     bool causal;

@@ -20,10 +20,11 @@ _Axes = Tuple[str, ...]
 
 
 class Traits(NamedTuple):
-    """The differences between the specs of models. Scale, cap, window and padding are arguments of a call, so that one
+    """The differences between the specs of models. Scale, cap, window and padding are arguments of a call, so one
     kernel serves many models.
 
-    extra: the axes of an array that is added to the logit; seen: the axes of a given mask; None: there is none"""
+    extra: the axes of an array that is added to the logit; None if there is none
+    seen: the axes of a given mask; None if there is none"""
 
     cap: bool = False
     sink: bool = False
@@ -91,13 +92,13 @@ _constant(_names)
 
 # ---- kernels compiled ahead
 
-_wanted: Optional[Set[Tuple[str, bool]]] = None  # not None while calls are only noted, not computed
+_wanted: Optional[Set[Tuple[str, bool]]] = None  # a set while calls are only noted, not computed
 
 
 @contextlib.contextmanager
 def noting() -> Iterator[Set[Tuple[str, bool]]]:
-    """A context in which attention computes nothing. Yields the set of the kernels that calls would use, as pairs: its
-    text, and whether it needs gradients."""
+    """A context in which attention computes nothing. Yields the set of kernels that calls would use. An entry is a
+    kernel's text, and whether gradients are needed."""
     global _wanted
     made: Set[Tuple[str, bool]] = set()
     _wanted = made
@@ -155,7 +156,7 @@ def _reason(query: Tensor, output_attentions: Any) -> str:
 
 def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
              window: Optional[int]) -> Tuple[Mask, Optional[Tensor]]:
-    """The mask of a call, and the part of it that is added to logits."""
+    """Returns the mask of a call, and the array that is added to logits."""
     n_q, n_k = query.shape[2], key.shape[2]
     if isinstance(given, Mask):
         if given.n_q != n_q or given.n_k != n_k:
@@ -174,7 +175,7 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
 
 
 def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tensor, _Axes]:
-    """The array without the axes along which it is repeated, and the names of its axes."""
+    """Returns the array without axes along which it repeats, and the names of the other axes."""
     axes = tuple(name for name, size, whole in zip(names, a.shape, sizes) if size > 1 or whole == 1 and name != "B")
     kept = [n for n, name in enumerate(names) if name in axes]
     return a.reshape([a.shape[n] for n in kept]).contiguous(), axes

@@ -1,4 +1,4 @@
-"""Masks of transformers: what a mask function means, as the numbers and arrays that a kernel takes."""
+"""Turns masks of transformers into numbers and arrays that a kernel takes."""
 from __future__ import annotations
 
 import importlib
@@ -13,7 +13,7 @@ _utils: Any = importlib.import_module("transformers.masking_utils")
 
 
 class Unknown(Exception):
-    """A mask function that cannot be told from its name and what it captured."""
+    """A mask function whose meaning is unknown."""
 
 
 class Mask:
@@ -138,7 +138,7 @@ class _Told:
             raise Unknown
 
     def ids_of_keys(self, n_q: int, n_k: int, offset: int) -> Optional[Tensor]:
-        """The ids [B, n_k] that query and key must share. Raises Unknown if they are more than one kind of ids."""
+        """Returns the ids [B, n_k] that query and key must share. Raises Unknown if there are several kinds of ids."""
         if self.remapped is not None:
             # a window of positions is a window of indices if each step inside an id is 1
             steps = torch.diff(self.remapped, dim=-1) == 1
@@ -156,7 +156,7 @@ class _Told:
 
 
 def _runs(kept: Tensor) -> Optional[Tuple[Tensor, Tensor]]:
-    """The first key that each sequence keeps, and the end of its keys; None if some sequence has a gap."""
+    """Returns the first key that each sequence keeps, and the end of its keys. Returns None if a sequence has a gap."""
     until = kept.shape[-1] - kept.flip(-1).int().argmax(-1)
     since = kept.int().argmax(-1)
     count = kept.sum(-1)
@@ -165,7 +165,7 @@ def _runs(kept: Tensor) -> Optional[Tuple[Tensor, Tensor]]:
 
 
 def _bypasses(config: Any) -> bool:
-    """Whether the code of the config's model never asks for an attention function."""
+    """Whether the model's code never asks for an attention function."""
     name = type(config).__module__
     module = sys.modules.get(name.replace("configuration_", "modeling_"))
     return (name.startswith("transformers.models.") and module is not None
@@ -203,7 +203,7 @@ def mask(batch_size: int, q_length: int, kv_length: int, q_offset: Union[int, Te
 
 
 def _kept_keys(attention_mask: Optional[Tensor], n_k: int, offset: int) -> Optional[Tensor]:
-    """The keys that are no padding, [B, n_k]; None if all are kept."""
+    """Returns the keys that are no padding, [B, n_k], or None if all are kept."""
     if attention_mask is None:
         return None
     kept = attention_mask.to(torch.bool)[:, offset:offset + n_k]
