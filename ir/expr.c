@@ -223,8 +223,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
     return false;
 }
 
-/* Simplifies a comparison of a truth value with a constant if it is always true or always false, such as (x < y) !=
-   2. Otherwise returns NULL. */
+/* Simplifies a comparison of a truth value with a constant that is always true or always false, such as (x < y) !=
+   2. Returns NULL for others. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);

@@ -197,8 +197,8 @@ const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
-/* True if b is one of the numbers drawn for a from 0 … among - 1, or listed in row among + a of the parameter.
-   (draw.c) */
+/* True if b is one of the numbers drawn for a, from 0 … among - 1. With a parameter: true if its row among + a has
+   b. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw);
 struct ids;
@@ -483,8 +483,8 @@ struct ref graph_ref(const struct graph *g, int v, const int *axes);
 struct value graph_value(enum graph_op op, int rank, const int *axes);
 /* Inserts v as value `at` and renumbers later values. v's operands must be before `at`. */
 void graph_insert(struct graph *g, int at, struct value v);
-/* If a sum or maximum reads value v, inserts a map that copies v and is read instead, because some passes rewrite
-   only maps. Returns the number of new values. */
+/* Inserts a map that copies value v, if a sum or maximum reads v. All readers of v then read the map, because some
+   passes rewrite only maps. Returns the number of new values. */
 int graph_map_summed(struct graph *g, int v);
 /* The value with that name; -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
@@ -691,8 +691,8 @@ int products_of_terms(int a, int b);
 int64_t array_elements(const struct array *a);
 /* Whether the array is an input or output with one number per query, contiguous. */
 bool array_of_rows(const struct loops *l, const struct array *a);
-/* Whether the array is an input or output with a vector per row, such as q or dk, which may have strides. Others are
-   contiguous. */
+/* Whether the array is an input or output with a vector per row, such as q or dk. Such arrays may have strides.
+   Others are contiguous. */
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Whether the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);

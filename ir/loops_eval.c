@@ -129,8 +129,8 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference in a statement. If `straight`, every point is in range, and the offset is base + the sum over axes of
-   step[axis] * number in the range. */
+/* A reference in a statement. If `straight`, every point is in range. The offset is then base + the sum over axes of
+   step[axis] * the number in the range. */
 struct access {
     const struct ref *ref;
     double *data;

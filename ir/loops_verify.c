@@ -121,7 +121,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s stores the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
-        /* Element 0 of a tile has index 0 of a constant axis, or LO if the tile stores only a part. */
+        /* Element 0 of a tile has index 0 of a constant axis, or LO if only a part is stored. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)

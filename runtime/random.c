@@ -169,7 +169,7 @@ static uint64_t norm(const int64_t *v, int64_t n)
     return root(sum);
 }
 
-/* Reads the next n values in units of 2^-52, with which a sum of 2^16 squares fits in 128 bits. */
+/* Reads the next n values in units of 2^-52. A sum of 2^16 squares of them fits in 128 bits. */
 static void normal_row(struct normals *from, int64_t n, int64_t *row)
 {
     for (int64_t k = 0; k < n; k++) row[k] = next_normal(from) / 16;

@@ -42,7 +42,7 @@ static void print_ranges(const struct compilation *c, const struct stmt *s, bool
     }
 }
 
-/* For a periodic mask, prints the keys of a period that a loop visits, or the queries that share a tile. */
+/* Prints the keys of a period that a loop visits, or the queries that share a tile, for a periodic mask. */
 static void print_period(const struct compilation *c, const struct stmt *s, int indent)
 {
     const char *phase = emit_bound(c, s->phase);

@@ -1,5 +1,5 @@
-/* `attnc list` prints the names of the specs that come with attnc, `attnc show NAME` prints a spec, `attnc list
-   targets` prints the targets. */
+/* `attnc list` prints the names of the specs that come with attnc. `attnc list targets` prints the targets, and
+   `attnc show NAME` a spec. */
 #include "command_line.h"
 #include "../spec/spec.h"
 #include "../support/support.h"

@@ -510,8 +510,8 @@ static bool is_axis_of_tokens(const struct array_axis *axis)
     return !axis->constant && (axis->size == ARRAY_SIZE_N_K || axis->size == ARRAY_SIZE_N_Q);
 }
 
-/* Copies rows from … from + n - 1 of each parameter with a row per token, for the next call of extend. piece[k] is
-   the copy of array k; the previous copy is freed. Returns false if memory runs out. */
+/* Copies rows from … from + n - 1 of each parameter with a row per token, for the next call of extend. piece[k] gets
+   the copy of array k, and its previous copy is freed. Returns false if memory runs out. */
 static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
 {
     for (int k = 0; k < r->arrays->count; k++) {
@@ -532,7 +532,7 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     return true;
 }
 
-/* Returns the address of an element of the array with this name, or NULL if it is within another one. */
+/* Returns the address of an element of the array with this name. Returns NULL if the array is within another one. */
 static void *element_of(const struct run *r, const char *name, int64_t element)
 {
     char *const data = named(r, name)->data;

@@ -12,8 +12,8 @@
 
 /* Returns the smallest number of keys for which the linear form takes less work than the quadratic form. (model.c) */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
-/* Returns the largest number of queries for which the quadratic form takes less work per key than the linear form.
-   The queries of all heads that share the key count. */
+/* Returns the largest number of queries for which the quadratic form takes less work per key. All queries of heads
+   that share the key count. */
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Returns the reason why the linear form takes more work at every length, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
@@ -81,8 +81,8 @@ struct roofline {
 struct rates {
     double peak, units, bandwidth;
 };
-/* Rates of a core per cycle if the machine was not measured, from the table of targets and constants.h. Matrix units
-   have the rate 0 if there are none. */
+/* Rates of a core per cycle for a machine that was not measured. They are from the table of targets and constants.h.
+   Without matrix units, the units' rate is 0. */
 double nominal_peak(const struct target *t, enum dtype dtype);
 /* The cycles of a core for a random number of dropout. */
 double random_cycles(const struct target *t, enum dtype dtype);

@@ -4,8 +4,8 @@
 
 #include "cost.h"
 
-/* Returns the bytes to and from memory for `visited` pairs (bytes.c). Most arrays move once. Keys and values are
-   read again for each tile of queries if those of a tile do not fit in `cache` bytes. */
+/* Returns the bytes to and from memory for `visited` pairs (bytes.c). Most arrays move once. If a tile's keys and
+   values do not fit in `cache` bytes, they are read again for each tile of queries. */
 double bytes_moved(const struct compilation *c, const struct problem_size *size, double visited, int64_t cache);
 
 #endif

@@ -275,7 +275,7 @@ const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
     return NULL;
 }
 
-/* If the number of keys is known, the knob is 1 for the linear form or NEVER for the quadratic form. */
+/* For a known number of keys, the knob is 1 for the linear form, or NEVER for the quadratic form. */
 const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";

@@ -27,7 +27,7 @@ static bool has_name(const struct expr *e, enum expression_name name)
     return expr_axes(e) >> name & 1;
 }
 
-/* Returns an element that uses the row of q otherwise than as the subscript of an axis Nq, or NULL. */
+/* Returns an element that uses the row of q, but not as the subscript of an axis Nq. Returns NULL if there is none. */
 static const struct element *element_of_row(const struct expression *e)
 {
     for (int k = 0; k < e->elements; k++)

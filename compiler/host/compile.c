@@ -1,5 +1,5 @@
-/* From emitted C to a loaded kernel. If the cache does not have the kernel, compiles it in a private folder and
-   moves it to the cache. */
+/* Makes a loaded kernel from emitted C. A kernel that the cache lacks is compiled in a private folder and moved to
+   the cache. */
 #include "code.h"
 #include "host.h"
 #include "../support/support.h"

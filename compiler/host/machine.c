@@ -53,7 +53,8 @@ const char *machine_vectors(const struct machine *m)
     return m->probe->vectors();
 }
 
-/* Returns the number after `key` in the first line of the file that starts with `key` and a number, or -1. */
+/* Returns the number after `key` in the first line of the file that starts with `key` and a number. Returns -1 if
+   there is none. */
 static int64_t number_in(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");

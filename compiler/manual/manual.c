@@ -1,4 +1,4 @@
-/* Makes the man pages attnc(1), from command_line.def and attnc.md, and attnrt(3), from runtime/README.md and
+/* Makes two man pages: attnc(1) from command_line.def and attnc.md, and attnrt(3) from runtime/README.md and
    attnrt.h. */
 #include "manual.h"
 #include "page.h"

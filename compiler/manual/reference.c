@@ -1,4 +1,4 @@
-/* Writes specs/README.md, the reference of the spec language, from spec.md, the rows of spec.def and the specs in
+/* Writes specs/README.md, the reference of the spec language. It is made from spec.md, spec.def and the specs in
    specs/. */
 #include "manual.h"
 #include "page.h"

@@ -1,4 +1,4 @@
-/* Specs: the YAML tree, struct spec (a checked spec), the rows of spec.def, and the specs that come with attnc. */
+/* Specs: the YAML tree, struct spec (a checked spec), the rows of spec.def, and the specs of attnc. */
 #ifndef ATTNC_SPEC_H
 #define ATTNC_SPEC_H
 

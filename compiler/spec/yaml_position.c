@@ -1,4 +1,4 @@
-/* Finds the position in the file of a byte of a scalar's value, which quotes, escapes and folded lines shift. The
+/* Finds the position in the file of a byte of a scalar's value. Quotes, escapes and folded lines shift it, so the
    scalar is decoded again. If the result differs from libyaml's, the scalar's position is used. */
 #include "reader.h"
 #include "spec.h"

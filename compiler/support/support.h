@@ -98,7 +98,7 @@ bool one_number(const struct options *o, const char *option, const char *text, i
 bool seconds_read(const struct options *o, const char *option, const char *text,
                   double *out); /* `text` NULL: *out is not changed */
 bool document_read(const struct options *o, int64_t *out);
-/* Write a time such as "12.3 ms", or a size such as "4.0 GiB", to the `size` bytes of `text`. Return `text`. */
+/* Write a time such as "12.3 ms", or a size such as "4.0 GiB", to `text`, and return it. `text` has `size` bytes. */
 const char *table_seconds(double seconds, char *text, size_t size);
 const char *table_bytes(double bytes, char *text, size_t size);
 

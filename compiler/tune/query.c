@@ -82,7 +82,7 @@ static bool same_place(const struct tune_experiment *a, const struct tune_experi
            strcmp(a->attnc, b->attnc) == 0 && strcmp(a->target, b->target) == 0;
 }
 
-/* Prints the machine, target and compiler of the run `first`, and a table of all runs with the same three. */
+/* Prints the machine, target and compiler of run `first`, and a table of the runs that share them. */
 static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width,
                         struct text *out)
 {

@@ -26,9 +26,8 @@ static double *numbers(struct arena *arena, size_t count)
     return arena_alloc(arena, count * sizeof(double));
 }
 
-/* Returns the largest k such that the interval from the k-th smallest to the k-th largest of n samples contains the
-   median with 95% confidence.
-
+/* Returns the largest k for which the interval from the k-th smallest to the k-th largest of n samples is a 95%
+   confidence interval of the median.
    For any distribution, the number of samples below the median is binomial with parameters n and 1/2. So P(fewer
    than k samples below) must be at most 2.5%. */
 static int order_of_bounds(int n)

@@ -8,7 +8,7 @@
    digits of later prefix sums. */
 static const double MIN_LOG = -1e4;
 
-/* Makes the terms of the prefix sums, over [b g m t], and d if elements have their own decay. */
+/* Makes the terms of the prefix sums, over axes [b g m t]. They also have axis d if elements have their own decay. */
 static int build_terms(struct builder *x)
 {
     const int last = x->spec->decay->uses[NAME_d] ? x->d : -1, axes[] = {x->b, x->kv, x->member, x->t, last};

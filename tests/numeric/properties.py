@@ -314,7 +314,7 @@ def minus_infinity(folder, emitted):
 
 
 def nan_stays(folder, emitted):
-    """A NaN in a row of q reaches only that row of out, one in a row of k only rows that see it."""
+    """A NaN in a row of q reaches only the same row of out. A NaN in a row of k reaches only rows that see the key."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 130, 130, 2, 12, folder)
@@ -435,7 +435,7 @@ ALLOWED_SYMBOLS = re.compile(
 
 def symbols(folder, emitted, level):
     """The object file has no warnings, allocates nothing, does no I/O, has no writable data, and exports only its
-    names."""
+    own names."""
     path = os.path.join(folder, 'k.o')
     source = emitted.here() if level == '-O2' else emitted.source()   # the code of all targets takes four times as long
     quiet([compiler('gcc'), '-std=gnu11', level, '-fopenmp', '-fno-pie', *WARNINGS, '-I', RUNTIME, '-c', source, '-o', path])

@@ -1,7 +1,7 @@
-/* attnc check: the values of forward and of each part of backward after every pass. Parts also compute arrays for
-   later parts, such as row maxima. The expected value of such an array is its value in the first part that has it,
-   right after `differentiate`. All later programs read this expected value. So a difference is reported for the pass
-   and part that caused it. */
+/* attnc check: the values of forward and of each part of backward after every pass.
+   Parts also compute arrays for later parts, such as row maxima. The expected value of such an array is that of the
+   first part that has it, right after `differentiate`. Later programs read the expected value. So a difference is
+   reported for the pass and part that caused it. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../pass/pass.h"
@@ -13,7 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The tolerance of a row after a pass is PASS_MAX * measure, plus ROUNDINGS * change by rounding up instead of down. */
+/* The tolerance of a row after a pass is PASS_MAX * measure + ROUNDINGS * change. `change` is the row's change if
+   operations round up instead of down. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 
 /* A program: a graph before `lower`, loops afterwards. The other member is NULL. */

@@ -571,8 +571,8 @@ class Binding:
         _threaded.process = os.getpid()
 
     def wait_briefly(self) -> None:
-        """LLVM's OpenMP threads spin for 1 ms after a call, not 200 ms, unless the user has set the time. Spinning
-        threads slow down NumPy's matrix products."""
+        """LLVM's OpenMP threads spin for 200 ms after a call, which slows down NumPy's matrix products. This sets 1
+        ms, unless the user has set a time."""
         if self.set_wait is not None and not getattr(_local, "waits", False):
             if "KMP_BLOCKTIME" not in os.environ and "OMP_WAIT_POLICY" not in os.environ:
                 self.set_wait(1)

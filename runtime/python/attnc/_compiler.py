@@ -90,7 +90,7 @@ class Source:
             raise TypeError(f"the spec is a {type(spec).__name__}; expected a file, the name of a spec that comes with "
                             "attnc, or a dictionary")
         path = os.fspath(spec)
-        # As on the command line, a name without dot and slash is a spec of attnc, if it is no file.
+        # A name without dot and slash is a spec of attnc, unless it is a file, as on the command line.
         if isinstance(spec, str) and not re.search("[./]", path) and not os.path.isfile(path):
             return Source(path, None, settings)
         try:

@@ -515,8 +515,8 @@ def _type_of(array: Any, in_mask: bool) -> str:
 
 
 def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
-    """Arrays as a spec declares them. If the subscript of an axis is always b, h, g, j or row, the axis has the size
-    of that name, so one kernel serves all problems."""
+    """Arrays as a spec declares them. If an axis always has the subscript b, h, g, j or row, its size is that of the
+    problem. So one kernel serves all problems."""
     names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
              "row": ("Nq", q.shape[2])}
     made, text = [], f"{formula} {mask}"

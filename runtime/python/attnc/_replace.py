@@ -365,8 +365,8 @@ class _Forward:
 
     @_apart  # type: ignore[untyped-decorator]
     def _eagerly(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs forward() in a _Swap context, not traced by torch.compile, which confuses attributes of tensors in
-        such a context."""
+        """Runs forward() in a _Swap context. torch.compile does not trace it, because attributes of tensors in such
+        a context confuse it."""
         with _Swap(_Attend(self.shaped, self.report)):
             made = self._original(*args, **kwargs)
         self.report._settle()
