@@ -401,7 +401,7 @@ struct value {
     enum initial initial; /* learned PARAM: the value before training, which programs do not use */
     bool integers;        /* PARAM: int32, which only EXPR_ID, MIN_ID, MAX_ID, ANY_ID and DRAWN read, by name */
     bool bytes;           /* integers: stored as U8 */
-    bool sums;            /* INPUT: sums of another program of the same call */
+    bool sums;            /* INPUT: sums that another program of the call computes */
     struct within within; /* INPUT */
     int rank;
     int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */

@@ -157,8 +157,8 @@ static const struct expr *id_extreme(struct module *m, const struct expr *e, boo
 }
 
 /* Returns the minimum or maximum of the term e, without the factor *times.
-   If e = floor(x / k) and k divides *times, returns that of k * e instead, and divides *times by k. k * e is x -
-   floormod(x, k). */
+   If e = floor(x / k) and k divides *times, returns that of k * e instead, and divides *times by k. k * e is
+   x - floormod(x, k). */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;

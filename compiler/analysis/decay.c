@@ -1,5 +1,5 @@
-/* Recognises weights that decay by the same factor from key to key. For query i and key j, such a weight is base^(i
-   - j) * f(i) * g(j). */
+/* Recognises weights that decay by the same factor from key to key. For query i and key j, such a weight is
+   base^(i - j) * f(i) * g(j). */
 #include "analysis.h"
 
 #include <math.h>

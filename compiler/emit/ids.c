@@ -35,7 +35,7 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
     x->id[x->ids++] = e;
 }
 
-/* Calls `declare` for every condition and bound in the list, with nested statements. */
+/* Calls `declare` for all conditions and bounds of s, of statements after s, and of nested ones. */
 static void declare_all(struct emitter *x, const struct stmt *s, uint32_t moving)
 {
     for (; s; s = s->next) {
