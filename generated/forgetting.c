@@ -59,13 +59,13 @@ extern int forgetting_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -111,7 +111,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -142,7 +142,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -150,8 +150,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -175,8 +175,7 @@ TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
     return y;
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -205,8 +204,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -223,8 +222,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -235,8 +234,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -251,8 +250,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -263,13 +261,13 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -300,8 +298,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -315,8 +313,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -344,7 +342,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -376,16 +374,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -399,8 +396,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -428,7 +425,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -484,7 +481,7 @@ TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -662,7 +659,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -796,7 +793,7 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         saved_0[(i0 + i)] = row_sum[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -847,7 +844,7 @@ TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t ta
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1054,7 +1051,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1270,7 +1267,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1391,7 +1388,7 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1433,7 +1430,7 @@ TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void forgetting_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1484,7 +1481,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1492,12 +1489,12 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1515,8 +1512,7 @@ TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
     return y;
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1539,8 +1535,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1557,8 +1553,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1569,8 +1565,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1585,8 +1581,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1597,13 +1592,13 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1634,8 +1629,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1649,8 +1644,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1678,7 +1673,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1710,16 +1705,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1733,8 +1727,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1762,7 +1756,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1818,7 +1812,7 @@ TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2000,7 +1994,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2138,7 +2132,7 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         saved_0[(i0 + i)] = row_sum[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2189,7 +2183,7 @@ TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t ta
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2396,7 +2390,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2612,7 +2606,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2733,7 +2727,7 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2775,7 +2769,7 @@ TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void forgetting_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2824,19 +2818,19 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2854,8 +2848,7 @@ INLINE vec_any log_any(vec_any x)
     return y;
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2872,8 +2865,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2890,8 +2883,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2902,8 +2895,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2918,8 +2911,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -2930,13 +2922,13 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2966,8 +2958,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2981,8 +2973,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3010,7 +3002,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -3042,16 +3034,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3065,8 +3056,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -3094,7 +3085,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3150,7 +3141,7 @@ APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void forgetting_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3333,7 +3324,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void forgetting_saved_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3472,7 +3463,7 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         saved_0[(i0 + i)] = row_sum[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void forgetting_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3523,7 +3514,7 @@ static void forgetting_row_sums_any(const struct call *call, int64_t task, unsig
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3730,7 +3721,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3946,7 +3937,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4067,7 +4058,7 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void forgetting_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4109,7 +4100,7 @@ static void forgetting_terms_dgate_any(const struct call *call, int64_t task, un
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void forgetting_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4145,15 +4136,15 @@ static void forgetting_terms_any(const struct call *call, int64_t task, unsigned
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head; or OF_QUERIES */
-    int saves;   /* forward stores for each query the values that backward needs */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
-    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
-    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
+                                                                query head */
+    int saves;   /* forward stores values for backward */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int units;      /* the number of slices of the rows, or 0 */
+    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
 };
 
 static struct version version(int64_t n_k)
@@ -4177,8 +4168,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -4189,7 +4180,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -4271,20 +4262,20 @@ static struct version terms_version(void)
     return (struct version){.rows = forgetting_terms_any, .tile = 64, .own = 512, .of_pair = 128};
 }
 
-/* Returns the bytes of an array with a row for each of n positions and each head. */
+/* Returns the bytes of an array with a row per position and head. */
 static size_t prefix_rows(const struct attn_problem *p, int64_t n)
 {
     const size_t of_heads = bytes_times(bytes_times(1 * sizeof(float), p->batch), p->heads);
     return whole_lines(bytes_times(of_heads, n));
 }
 
-/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+/* Returns the bytes of the prefix sums and their low parts. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
-/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -4299,7 +4290,7 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
 }
 
-/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+/* Adds x to high + low. `low`: what rounding `high` has lost. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
     const double sum = *high + x, added = sum - *high;
@@ -4307,7 +4298,7 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+/* Replaces a head's terms by prefix sums, and copies these for the queries. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -4355,23 +4346,23 @@ static int runs(const struct version *v)
     return v->rows != NULL;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
     size_t bytes; /* bytes of the workspace for each thread */
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -4396,8 +4387,8 @@ static void work_on(void *work)
     for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -4406,7 +4397,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
@@ -4424,7 +4415,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+/* Makes the prefix sums of a call. Each thread has `bytes` of `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
@@ -4434,7 +4425,7 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+/* Returns the bytes of an array with an element per query and head. */
 static size_t row_bytes(const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
@@ -4493,8 +4484,8 @@ int forgetting_forward(const struct attn_problem *problem, const struct forgetti
 }
 
 /* ==== the gradients ==== */
-/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
-   Each later part computes some of the gradients. */
+/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
+   gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q; }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
 INLINE int wanted_2(const struct call *call) { return call->dlog_decay_k != NULL; }
@@ -4502,7 +4493,7 @@ INLINE int wanted_3(const struct call *call) { return call->dgate != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* not used if every target has one version of each part */
+    (void)n_k; /* unused if every target has one version of each part */
     switch (part) {
     case 0:
 #if defined(__x86_64__)
@@ -4579,13 +4570,13 @@ static struct version part_version(int part, int64_t n_k)
     }
 }
 
-/* The numbers of keys at which a part may change to another version. */
+/* The numbers of keys at which a part may change its version. */
 static const int64_t part_from[] = {
     0
 };
 
-/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
-   which are the gradients with respect to the terms. */
+/* Replaces a head's gradients of the prefix sums by their sums from the last position to the first: the gradients of
+   the terms. */
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -4601,7 +4592,7 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
         }
 }
 
-/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (float *)(void *)at;
@@ -4610,14 +4601,14 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 
-/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+/* Makes the gradient of the terms, if the call wants a gradient that needs it. */
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     const struct version terms = terms_version();
@@ -4630,8 +4621,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
-   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
+   for later parts. Returns their bytes if all are needed. */
 static size_t set_totals(struct call *call, const struct forgetting_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -4648,8 +4639,8 @@ static size_t set_totals(struct call *call, const struct forgetting_gradients *t
     return most;
 }
 
-/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
-   room for the saved values if forward has not saved them. */
+/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
+   saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);

@@ -72,13 +72,13 @@ extern int gla_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -127,7 +127,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -141,7 +141,7 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -149,27 +149,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -177,8 +176,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -189,7 +188,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -219,7 +218,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -227,8 +226,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -245,8 +244,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 TARGET_v4 INLINE vec_v4 half_expm1_v4(vec_v4 x)
 {
     const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -275,8 +274,7 @@ TARGET_v4 INLINE vec_v4 pow_v4(vec_v4 x, vec_v4 y)
     return z;
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -305,8 +303,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -323,8 +321,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -335,8 +333,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -351,8 +349,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -363,13 +360,13 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -400,8 +397,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -415,8 +412,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -444,7 +441,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -476,16 +473,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -499,8 +495,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -528,7 +524,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -603,7 +599,7 @@ TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, int6
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1014,7 +1010,7 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gla_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1043,7 +1039,7 @@ TARGET_v4 static void gla_linear_v4(const struct call *call, int64_t task, struc
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1213,7 +1209,7 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1445,7 +1441,7 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1565,7 +1561,7 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1959,7 +1955,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gla_linear_dq_dlog_decay_q_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2501,7 +2497,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4(const struct call *call, int64_t task,
     struct part *part)
 {
@@ -2531,8 +2527,8 @@ TARGET_v4 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4(c
     synchronise(part);
 }
 
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
-   workspace of this thread. */
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work`: this
+   thread's workspace. */
 TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2618,7 +2614,7 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2668,7 +2664,7 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gla_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2724,7 +2720,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -2732,12 +2728,12 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2748,8 +2744,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 TARGET_v3 INLINE vec_v3 half_expm1_v3(vec_v3 x)
 {
     const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -2778,8 +2774,7 @@ TARGET_v3 INLINE vec_v3 pow_v3(vec_v3 x, vec_v3 y)
     return z;
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -2802,8 +2797,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2820,8 +2815,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -2832,8 +2827,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -2848,8 +2843,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -2860,13 +2854,13 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2897,8 +2891,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2912,8 +2906,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2941,7 +2935,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2973,16 +2967,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2996,8 +2989,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -3025,7 +3018,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3100,7 +3093,7 @@ TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, const float *b, int6
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3517,7 +3510,7 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gla_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -3546,7 +3539,7 @@ TARGET_v3 static void gla_linear_v3(const struct call *call, int64_t task, struc
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3716,7 +3709,7 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3948,7 +3941,7 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4068,7 +4061,7 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4466,7 +4459,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gla_linear_dq_dlog_decay_q_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -5021,7 +5014,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3(const struct call *call, int64_t task,
     struct part *part)
 {
@@ -5051,8 +5044,8 @@ TARGET_v3 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3(c
     synchronise(part);
 }
 
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
-   workspace of this thread. */
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work`: this
+   thread's workspace. */
 TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5146,7 +5139,7 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5196,7 +5189,7 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gla_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5250,19 +5243,19 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -5273,8 +5266,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 INLINE vec_any half_expm1_any(vec_any x)
 {
     const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -5303,8 +5296,7 @@ INLINE vec_any pow_any(vec_any x, vec_any y)
     return z;
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -5321,8 +5313,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -5339,8 +5331,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -5351,8 +5343,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -5367,8 +5359,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -5379,13 +5370,13 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5415,8 +5406,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5430,8 +5421,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5459,7 +5450,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -5491,16 +5482,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5514,8 +5504,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -5543,7 +5533,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5618,7 +5608,7 @@ APART void dot9_any(int64_t steps, const float *a, const float *b, int64_t b_ste
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void gla_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6035,7 +6025,7 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gla_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -6064,7 +6054,7 @@ static void gla_linear_any(const struct call *call, int64_t task, struct part *p
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6234,7 +6224,7 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6466,7 +6456,7 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6586,7 +6576,7 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6985,7 +6975,7 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gla_linear_dq_dlog_decay_q_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -7544,7 +7534,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any(const struct call *call, int64_t task,
     struct part *part)
 {
@@ -7574,8 +7564,8 @@ static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any(const stru
     synchronise(part);
 }
 
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
-   workspace of this thread. */
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work`: this
+   thread's workspace. */
 static void gla_linear_totals1_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7669,7 +7659,7 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7719,7 +7709,7 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void gla_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7760,21 +7750,21 @@ static void gla_terms_any(const struct call *call, int64_t task, unsigned char *
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head; or OF_QUERIES */
-    int saves;   /* forward stores for each query the values that backward needs */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
-    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
-    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+                                                                query head */
+    int saves;   /* forward stores values for backward */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int units;      /* the number of slices of the rows, or 0 */
+    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* The version depends on the number of keys: with many keys, the linear form takes less work. */
+/* With many keys, the linear form takes less work. */
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
@@ -7803,8 +7793,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -7815,7 +7805,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -7829,8 +7819,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -7910,7 +7900,7 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
+/* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
 #if defined(__x86_64__)
@@ -7924,20 +7914,20 @@ static struct version terms_version(void)
     return (struct version){.rows = gla_terms_any, .tile = 64, .own = 32768, .of_pair = 128};
 }
 
-/* Returns the bytes of an array with a row for each of n positions and each head. */
+/* Returns the bytes of an array with a row per position and head. */
 static size_t prefix_rows(const struct attn_problem *p, int64_t n)
 {
     const size_t of_heads = bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads);
     return whole_lines(bytes_times(of_heads, n));
 }
 
-/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+/* Returns the bytes of the prefix sums and their low parts. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
-/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -7952,7 +7942,7 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
 }
 
-/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+/* Adds x to high + low. `low`: what rounding `high` has lost. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
     const double sum = *high + x, added = sum - *high;
@@ -7960,7 +7950,7 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+/* Replaces a head's terms by prefix sums, and copies these for the queries. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -8007,12 +7997,12 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
@@ -8020,11 +8010,11 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -8056,13 +8046,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -8071,7 +8061,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
@@ -8090,7 +8080,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+/* Makes the prefix sums of a call. Each thread has `bytes` of `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
@@ -8100,7 +8090,7 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+/* Returns the bytes of an array with an element per query and head. */
 static size_t row_bytes(const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
@@ -8160,8 +8150,8 @@ int gla_forward(const struct attn_problem *problem, const struct gla_params *par
 }
 
 /* ==== the gradients ==== */
-/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
-   Each later part computes some of the gradients. */
+/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
+   gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q; }
 INLINE int wanted_1(const struct call *call) { return call->linear_heads_0 || call->linear_heads_1 ||
     call->dlog_decay_k; }
@@ -8171,7 +8161,7 @@ INLINE int wanted_4(const struct call *call) { return call->dgate != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* not used if every target has one version of each part */
+    (void)n_k; /* unused if every target has one version of each part */
     switch (part) {
     case 0:
 #if defined(__x86_64__)
@@ -8263,13 +8253,13 @@ static struct version part_version(int part, int64_t n_k)
     }
 }
 
-/* The numbers of keys at which a part may change to another version. */
+/* The numbers of keys at which a part may change its version. */
 static const int64_t part_from[] = {
     0, 32
 };
 
-/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
-   which are the gradients with respect to the terms. */
+/* Replaces a head's gradients of the prefix sums by their sums from the last position to the first: the gradients of
+   the terms. */
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -8285,7 +8275,7 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
         }
 }
 
-/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (float *)(void *)at;
@@ -8294,14 +8284,14 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 
-/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+/* Makes the gradient of the terms, if the call wants a gradient that needs it. */
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     const struct version terms = terms_version();
@@ -8314,8 +8304,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
-   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
+   for later parts. Returns their bytes if all are needed. */
 static size_t set_totals(struct call *call, const struct gla_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -8352,8 +8342,8 @@ static size_t set_totals(struct call *call, const struct gla_gradients *to, unsi
     return most;
 }
 
-/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
-   room for the saved values if forward has not saved them. */
+/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
+   saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 0 + 0);

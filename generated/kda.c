@@ -77,13 +77,13 @@ extern int kda_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -118,7 +118,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -149,7 +149,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -157,8 +157,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -175,8 +175,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 TARGET_v4 INLINE vec_v4 half_expm1_v4(vec_v4 x)
 {
     const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -212,8 +212,7 @@ TARGET_v4 INLINE vec_v4 pow_v4(vec_v4 x, vec_v4 y)
     return z;
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -242,8 +241,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -264,8 +263,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -280,8 +279,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -292,13 +290,13 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -325,8 +323,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -340,8 +338,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -368,7 +366,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor)
@@ -399,16 +397,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -422,7 +419,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. Equations before t have been solved. */
+/* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
 TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -451,8 +448,7 @@ TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const floa
     for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
-   `lanes` is a multiple of 16. */
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
 TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -463,7 +459,7 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -512,7 +508,7 @@ TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, floa
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -888,7 +884,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -944,7 +940,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -952,12 +948,12 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -968,8 +964,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 TARGET_v3 INLINE vec_v3 half_expm1_v3(vec_v3 x)
 {
     const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -1005,8 +1001,7 @@ TARGET_v3 INLINE vec_v3 pow_v3(vec_v3 x, vec_v3 y)
     return z;
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1029,8 +1024,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1051,8 +1046,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1067,8 +1062,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1079,13 +1073,13 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1112,8 +1106,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -1127,8 +1121,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1155,7 +1149,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor)
@@ -1186,16 +1180,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1209,7 +1202,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. Equations before t have been solved. */
+/* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
 TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -1238,8 +1231,7 @@ TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const floa
     for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
-   `lanes` is a multiple of 8. */
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
 TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -1250,7 +1242,7 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1299,7 +1291,7 @@ TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, floa
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1675,7 +1667,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1729,19 +1721,19 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1752,8 +1744,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
-   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
+   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 INLINE vec_any half_expm1_any(vec_any x)
 {
     const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -1789,8 +1781,7 @@ INLINE vec_any pow_any(vec_any x, vec_any y)
     return z;
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1807,8 +1798,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1829,8 +1820,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -1845,8 +1836,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -1857,13 +1847,13 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -1889,8 +1879,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -1904,8 +1894,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1932,7 +1922,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor)
@@ -1963,16 +1953,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1986,7 +1975,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. Equations before t have been solved. */
+/* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
 INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -2015,8 +2004,7 @@ INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int
     for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
-   `lanes` is a multiple of 4. */
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
 INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -2027,7 +2015,7 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2076,7 +2064,7 @@ APART void dot5_any(int64_t steps, const float *a, const float *b, float *c)
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void kda_linear_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2452,7 +2440,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void kda_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2493,11 +2481,11 @@ static void kda_terms_any(const struct call *call, int64_t task, unsigned char *
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head; or OF_QUERIES */
+                                                                query head */
 };
 
 static struct version version(int64_t n_k)
@@ -2521,8 +2509,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -2533,7 +2521,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -2621,20 +2609,20 @@ static struct version terms_version(void)
     return (struct version){.rows = kda_terms_any, .tile = 64, .own = 32768, .of_pair = 128};
 }
 
-/* Returns the bytes of an array with a row for each of n positions and each head. */
+/* Returns the bytes of an array with a row per position and head. */
 static size_t prefix_rows(const struct attn_problem *p, int64_t n)
 {
     const size_t of_heads = bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads);
     return whole_lines(bytes_times(of_heads, n));
 }
 
-/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+/* Returns the bytes of the prefix sums and their low parts. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
-/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -2649,7 +2637,7 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
 }
 
-/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+/* Adds x to high + low. `low`: what rounding `high` has lost. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
     const double sum = *high + x, added = sum - *high;
@@ -2657,7 +2645,7 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+/* Replaces a head's terms by prefix sums, and copies these for the queries. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -2705,23 +2693,23 @@ static int runs(const struct version *v)
     return v->rows != NULL;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
     size_t bytes; /* bytes of the workspace for each thread */
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -2746,8 +2734,8 @@ static void work_on(void *work)
     for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -2756,7 +2744,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
@@ -2771,7 +2759,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+/* Makes the prefix sums of a call. Each thread has `bytes` of `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};

@@ -63,13 +63,13 @@ extern int polynomial_square_m3_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -88,7 +88,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -96,27 +96,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -124,8 +123,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -136,7 +135,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -166,7 +165,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -182,7 +181,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -199,8 +198,7 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -229,8 +227,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -247,8 +245,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -259,8 +257,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -275,8 +273,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -286,7 +283,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -297,13 +294,13 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -346,11 +343,10 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 16 rows to prefetch, or NULL. */
+   - whole: b has all 16 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -375,9 +371,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+    /* With fewer than 9 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -390,9 +385,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -408,8 +403,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -423,8 +418,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -452,7 +447,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -484,16 +479,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -507,7 +501,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -516,8 +510,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -545,7 +539,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -556,8 +550,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+/* dot_v4 for b in memory, prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 128 lanes at a time, in memory order. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -578,7 +572,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -595,8 +589,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
+/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
+   it rounds equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -652,7 +646,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -983,7 +977,7 @@ TARGET_v4 APART void polynomial_square_m3_few_queries_v4(const struct call *call
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void polynomial_square_m3_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1034,7 +1028,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1049,7 +1043,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -1064,8 +1058,7 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1088,8 +1081,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1106,8 +1099,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1118,8 +1111,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1134,8 +1127,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1145,7 +1137,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1156,13 +1148,13 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1202,11 +1194,10 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 8 rows to prefetch, or NULL. */
+   - whole: b has all 8 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -1223,7 +1214,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1267,9 +1258,9 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -1285,8 +1276,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1300,8 +1291,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1329,7 +1320,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1361,16 +1352,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1384,8 +1374,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1413,7 +1403,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -1424,8 +1414,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
+/* dot_v3 for b in memory, prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 64 lanes at a time, in memory order. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1451,7 +1441,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1468,8 +1458,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
+/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
+   it rounds equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -1525,7 +1515,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1856,7 +1846,7 @@ TARGET_v3 APART void polynomial_square_m3_few_queries_v3(const struct call *call
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void polynomial_square_m3_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1905,7 +1895,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
@@ -1918,7 +1908,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -1930,8 +1920,7 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1948,8 +1937,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1966,8 +1955,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -1978,8 +1967,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -1994,8 +1983,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -2005,7 +1993,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -2015,13 +2003,13 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2060,11 +2048,10 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 4 rows to prefetch, or NULL. */
+   - whole: b has all 4 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -2081,7 +2068,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2124,9 +2111,9 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
-   hardware); with more, 64 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -2143,8 +2130,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2158,8 +2145,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2187,7 +2174,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2219,16 +2206,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2242,8 +2228,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -2271,7 +2257,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -2282,9 +2268,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
-   and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
+/* dot_any for b in memory, prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 32 lanes at a time, in memory order. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2310,7 +2295,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2327,8 +2312,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_any, so the result is rounded equally. */
+/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
+   it rounds equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2384,7 +2369,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void polynomial_square_m3_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2715,7 +2700,7 @@ APART void polynomial_square_m3_few_queries_any(const struct call *call, int64_t
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void polynomial_square_m3_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2751,25 +2736,23 @@ static void polynomial_square_m3_few_any(const struct call *call, int64_t task, 
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
-   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
+   measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
-   is small, the version has keys in the lanes. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -2794,8 +2777,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
-   there are more than 16 queries, or if the call must save values for backward. */
+/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
+   values, or have many queries, are MANY_ROWS. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -2809,8 +2792,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -2821,7 +2804,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -2835,8 +2818,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -2864,7 +2847,7 @@ int polynomial_square_m3_params_init(struct polynomial_square_m3_params *params,
     return 0;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -2889,12 +2872,12 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
@@ -2902,11 +2885,11 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -2938,13 +2921,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -2953,7 +2936,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;

@@ -73,16 +73,16 @@ extern int softmax_causal_bf16_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #ifndef ATTN_SLOWER_TOO
-#define ATTN_SLOWER_TOO 0 /* tests set 1: run a version also on processors that support it but where it is slow */
+#define ATTN_SLOWER_TOO 0 /* tests set 1, to run a version also where it is slow */
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -101,7 +101,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -109,27 +109,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -137,8 +136,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -149,7 +148,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -165,7 +164,7 @@ INLINE void synchronise(const struct part *part)
 /* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
-INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
 {
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
@@ -173,12 +172,12 @@ INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN
 
 /* ==== tile registers: 16 rows of 64 bytes ==== */
 #ifdef ATTN_EMULATE_TILES
-#include "attnrt_tiles.h" /* plain C for the macros below, from attnc's runtime library */
+#include "attnrt_tiles.h" /* plain C for the macros below */
 #else
 #ifdef ATTN_NO_TILES
 #define attn_tiles() 0
 #endif
-/* A task configures the tile registers when it begins and releases them when it ends. */
+/* A task configures the tile registers first, and releases them at its end. */
 #define configure_tiles() \
     __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
 #define release_tiles() __asm__ volatile("tilerelease" : : : "memory")
@@ -222,7 +221,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx load_v4bf16amx(const float *p) { return *(
 TARGET_v4bf16amx INLINE void store_v4bf16amx(float *p, vec_v4bf16amx x) { *(stored_v4bf16amx *)(void *)p = x; }
 TARGET_v4bf16amx INLINE vec_v4bf16amx splat_v4bf16amx(float x) { return x - (vec_v4bf16amx){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx pick_v4bf16amx(mask_v4bf16amx m, vec_v4bf16amx a,
     vec_v4bf16amx b) { return (vec_v4bf16amx)((m & (mask_v4bf16amx)a) | (~m & (mask_v4bf16amx)b)); }
 
@@ -231,7 +230,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf
     return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
 }
 
-/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
+/* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4bf16amx INLINE void store_narrowed_v4bf16amx(uint16_t *p, vec_v4bf16amx x)
 {
     const mask_v4bf16amx bits = (mask_v4bf16amx)x, made = (mask_v4bf16amx)pick_v4bf16amx((mask_v4bf16amx)(x != x),
@@ -245,8 +244,8 @@ static const ints_v4bf16amx lane_v4bf16amx = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 
 TARGET_v4bf16amx INLINE vec_v4bf16amx max_v4bf16amx(vec_v4bf16amx a,
     vec_v4bf16amx b) { return pick_v4bf16amx((mask_v4bf16amx)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
@@ -263,7 +262,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
     return y;
 }
 
-/* Returns 2^x with a relative error below 1e-4, for results that are rounded to bf16. */
+/* Returns 2^x with a relative error below 1e-4, for results in bf16. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
@@ -287,7 +286,7 @@ TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
 {
     x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -297,7 +296,7 @@ TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -314,8 +313,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
     return t[0];
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -344,8 +342,8 @@ TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -364,7 +362,7 @@ TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v4bf16amx to elements of 16 bits, rounded as by narrowed(). */
+/* transpose_v4bf16amx to 16-bit elements, rounded like narrowed(). */
 TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
     int64_t columns, uint16_t *to,
     int64_t to_row)
@@ -381,8 +379,8 @@ TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4bf16amx INLINE void add_v4bf16amx(float *sum, float *compensation, vec_v4bf16amx x, vec_v4bf16amx factor)
 {
     const vec_v4bf16amx old = load_v4bf16amx(sum) * factor, more = load_v4bf16amx(compensation) * factor + x,
@@ -394,8 +392,8 @@ typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
 TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
     *)(const void *)p; }
 
-TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* lane k: the pair of elements k of the
-    lower and the upper half */
+TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* lane k: elements k of the lower and upper
+    half */
 {
     const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
         1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
@@ -416,8 +414,8 @@ TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx f
 typedef uint32_t bits_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16amx __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16amx found = {0};
@@ -432,7 +430,7 @@ TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v4bf16amx for 16-bit elements, which are widened first. */
+/* finite_v4bf16amx for 16-bit elements, which are widened. */
 TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -444,7 +442,7 @@ TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t ro
     return 1;
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
     const float *values, int64_t value_row,
     int64_t steps, const mask_v4bf16amx *seen)
@@ -455,13 +453,13 @@ TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, 
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -504,11 +502,10 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 16 rows to prefetch, or NULL. */
+   - whole: b has all 16 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -536,9 +533,8 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
         columns_v4bf16amx(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching of b: with fewer than 2 rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+    /* With fewer than 2 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -551,9 +547,9 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -575,9 +571,9 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4bf16amx in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed
-   in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4bf16amx in parts of `span` terms, for long sums with update 0. Each part is summed separately,
+   so rounding errors
+   are smaller. */
 TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -593,8 +589,8 @@ TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, 
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4bf16amx for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4bf16amx for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -623,7 +619,7 @@ TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t l
     }
 }
 
-/* The product of block_v4bf16amx for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4bf16amx for any number of rows and vectors, one vector at a time. */
 TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
     int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
@@ -656,16 +652,15 @@ TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4bf16amx INLINE int64_t lanes_in_blocks_v4bf16amx(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4bf16amx for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4bf16amx. */
+/* block_v4bf16amx for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4bf16amx. */
 TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -680,7 +675,7 @@ TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -690,7 +685,7 @@ TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lane
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b,
     int64_t b_step, float *c)
@@ -702,9 +697,9 @@ TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, con
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
 }
 
-/* dot_v4bf16amx for a b in memory, not in a cache. b is prefetched as in dot_along_v4bf16amx,
-   and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+/* dot_v4bf16amx for b in memory, prefetched as in dot_along_v4bf16amx. 16-bit elements are widened 16 rows at a time.
+   One row of a
+   takes 128 lanes at a time, in memory order. */
 TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -731,9 +726,9 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     }
 }
 
-/* dot_v4bf16amx with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`,
-   terms are
-   added in the same order as in dot_fetched_v4bf16amx, so the result is rounded equally. */
+/* dot_v4bf16amx with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of
+   dot_fetched_v4bf16amx, so
+   it rounds equally. */
 TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
@@ -758,8 +753,8 @@ TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const
 typedef uint16_t bits_paired_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16amx __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x0080, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x0080, carries into the sign. */
 TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16amx found = {0};
@@ -774,8 +769,8 @@ TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t ro
     return one <= 0x7fff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity. Weights are pairs of bf16; `second` selects an element of the pair. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. `second`:
+   the element of a bf16 pair. */
 TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16amx *seen, int64_t lanes)
@@ -790,9 +785,9 @@ TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, 
         }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps
-   terms t. Each row of b has pairs of elements, of rows t and t + 1. Tile registers: 0 to 3 hold c, 4 and 5 hold b, 6
-   and 7 hold 16 rows of a each. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`.
+   - 16 or 32 rows r, 16 or 32 lanes x, 32 * steps terms t; b is paired
+   - tile registers: 0 to 3 hold c, 4 and 5 hold b, 6 and 7 hold 16 rows of a each */
 TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lanes, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
@@ -850,8 +845,8 @@ TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes,
 /* c = a * b or c += a * b as in unit_block_v4bf16amx, for any number of rows and a multiple of 16 lanes. c has room for
    a
    multiple of 16 rows.
-   - padded: a has memory for a multiple of 16 rows. Otherwise memory after its last row is not read.
-   - finite: 0 replaces infinity and NaN in a. */
+   - padded: a has memory for a multiple of 16 rows
+   - finite: 0 replaces infinity and NaN in a */
 TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t rows, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
@@ -894,7 +889,7 @@ TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t row
     }
 }
 
-/* c[r][x] *= factor[x]. A vector of lanes whose factors are all 1 is skipped. */
+/* c[r][x] *= factor[x]. Skips vectors whose factors are all 1. */
 TARGET_v4bf16amx APART void unit_scale_v4bf16amx(int64_t lanes, int64_t rows, float *c, int64_t c_row,
     const float *factor)
 {
@@ -905,14 +900,14 @@ TARGET_v4bf16amx APART void unit_scale_v4bf16amx(int64_t lanes, int64_t rows, fl
     }
 }
 
-/* Returns 32 elements of a row at p. Elements from number `left` on are 0 and are not read. */
+/* Returns 32 elements of a row. Elements from number `left` on are 0 and not read. */
 TARGET_v4bf16amx INLINE __m512i unit_row_v4bf16amx(const uint16_t *p, int64_t left)
 {
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x up to a multiple of 16. Elements of rows r and
-   r + 1 are joined into pairs, and the pairs are transposed as numbers of 32 bits. */
+/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x of 16. Rows r and r + 1 are joined into
+   pairs, which are transposed. */
 TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -941,8 +936,8 @@ TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t 
         }
 }
 
-/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x up to a multiple of 32. Pairs of
-   neighbours in a row stay together. */
+/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x of 32. Neighbours in a row
+   stay pairs. */
 TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -958,8 +953,8 @@ TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t f
         }
 }
 
-/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Elements of two rows
-   become pairs. */
+/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Two rows become
+   pairs. */
 TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int64_t from_row, int64_t rows,
     int64_t lanes, uint16_t *to,
     const int64_t to_row)
@@ -1010,7 +1005,7 @@ TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const fl
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct call *call, int64_t task,
     unsigned char *work)
 {
@@ -1444,7 +1439,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const stru
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4bf16amx static void softmax_causal_bf16_few_v4bf16amx(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1497,7 +1492,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 load_v4bf16(const float *p) { return *(const sto
 TARGET_v4bf16 INLINE void store_v4bf16(float *p, vec_v4bf16 x) { *(stored_v4bf16 *)(void *)p = x; }
 TARGET_v4bf16 INLINE vec_v4bf16 splat_v4bf16(float x) { return x - (vec_v4bf16){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a,
     vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
 
@@ -1506,7 +1501,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *p) /* bf16 is the
     return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)p, mask_v4bf16) << 16);
 }
 
-/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
+/* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4bf16 INLINE void store_narrowed_v4bf16(uint16_t *p, vec_v4bf16 x)
 {
     const mask_v4bf16 bits = (mask_v4bf16)x, made = (mask_v4bf16)pick_v4bf16((mask_v4bf16)(x != x),
@@ -1520,8 +1515,8 @@ static const ints_v4bf16 lane_v4bf16 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a);
     }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
@@ -1538,7 +1533,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
     return y;
 }
 
-/* Returns 2^x with a relative error below 1e-4, for results that are rounded to bf16. */
+/* Returns 2^x with a relative error below 1e-4, for results in bf16. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
@@ -1562,7 +1557,7 @@ TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
 {
     x = max_v4bf16(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -1572,7 +1567,7 @@ TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v4bf16 INLINE vec_v4bf16 lane_sums_v4bf16(vec_v4bf16 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -1589,8 +1584,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 lane_sums_v4bf16(vec_v4bf16 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -1619,8 +1613,8 @@ TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1638,7 +1632,7 @@ TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, i
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v4bf16 to elements of 16 bits, rounded as by narrowed(). */
+/* transpose_v4bf16 to 16-bit elements, rounded like narrowed(). */
 TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -1655,8 +1649,8 @@ TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t fr
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16 x, vec_v4bf16 factor)
 {
     const vec_v4bf16 old = load_v4bf16(sum) * factor, more = load_v4bf16(compensation) * factor + x, new = old + more;
@@ -1664,29 +1658,28 @@ TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16
     store_v4bf16(sum, new);
 }
 
-/* A pair of bf16 has 32 bits, with the first element in the lower half. AVX512-BF16 has instructions that multiply
-   pairs, and that round floats to pairs. */
+/* A pair of bf16 in 32 bits, the first element in the lower half. AVX512-BF16 multiplies pairs, and rounds floats to
+   pairs. */
 typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
 typedef mask_v4bf16 pairs_v4bf16 __attribute__((aligned(2), may_alias));
 TARGET_v4bf16 INLINE int32_t pair_v4bf16(const uint16_t *p) { return *(const near_v4bf16 *)(const void *)p; }
 TARGET_v4bf16 INLINE void set_pair_v4bf16(uint16_t *p, int32_t pair) { *(near_v4bf16 *)(void *)p = pair; }
 TARGET_v4bf16 INLINE mask_v4bf16 load_paired_v4bf16(const uint16_t *p) { return *(const pairs_v4bf16 *)(const void *)p;
     }
-/* Returns sum + a.first * b.first + a.second * b.second for each lane. b has a pair for each lane; a is one pair. */
+/* Returns sum + a.first * b.first + a.second * b.second per lane. a is one pair. */
 TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_v4bf16 b)
 {
     return (vec_v4bf16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* lane k: the pair of elements k of the lower and the
-    upper half */
+TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* lane k: elements k of the lower and upper half */
 {
     const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
         1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
     return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Stores the pairs (first[k], second[k]) for 16 elements k. `second` is 0 if it is NULL. */
+/* Stores the pairs (first[k], second[k]) of 16 elements. `second` NULL: 0. */
 TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_v4bf16 two[2] = {*(const halves_v4bf16 *)(const void *)first,
@@ -1710,8 +1703,8 @@ TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec
 typedef uint32_t bits_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16 found = {0};
@@ -1726,7 +1719,7 @@ TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows,
     return one <= 0x7fffffff;
 }
 
-/* finite_v4bf16 for 16-bit elements, which are widened first. */
+/* finite_v4bf16 for 16-bit elements, which are widened. */
 TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -1738,7 +1731,7 @@ TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int
     return 1;
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4bf16 *seen)
@@ -1749,13 +1742,13 @@ TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const 
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1798,11 +1791,10 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 16 rows to prefetch, or NULL. */
+   - whole: b has all 16 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -1830,9 +1822,8 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
         columns_v4bf16(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching of b: with fewer than 2 rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+    /* With fewer than 2 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -1845,9 +1836,9 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -1869,8 +1860,9 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4bf16 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4bf16 in parts of `span` terms, for long sums with update 0. Each part is summed separately,
+   so rounding errors
+   are smaller. */
 TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1885,8 +1877,8 @@ TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4bf16 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4bf16 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1915,7 +1907,7 @@ TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, 
     }
 }
 
-/* The product of block_v4bf16 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4bf16 for any number of rows and vectors, one vector at a time. */
 TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
     int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
@@ -1948,16 +1940,15 @@ TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t step
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4bf16 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4bf16. */
+/* block_v4bf16 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4bf16. */
 TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1972,7 +1963,7 @@ TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lane
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1982,7 +1973,7 @@ TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b,
     int64_t b_step, float *c)
@@ -1994,9 +1985,9 @@ TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const flo
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
 }
 
-/* dot_v4bf16 for a b in memory, not in a cache. b is prefetched as in dot_along_v4bf16,
-   and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+/* dot_v4bf16 for b in memory, prefetched as in dot_along_v4bf16. 16-bit elements are widened 16 rows at a time. One row
+   of a
+   takes 128 lanes at a time, in memory order. */
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2023,9 +2014,9 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     }
 }
 
-/* dot_v4bf16 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`,
-   terms are
-   added in the same order as in dot_fetched_v4bf16, so the result is rounded equally. */
+/* dot_v4bf16 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of
+   dot_fetched_v4bf16, so
+   it rounds equally. */
 TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
@@ -2050,8 +2041,8 @@ TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int v
 typedef uint16_t bits_paired_v4bf16 __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x0080, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x0080, carries into the sign. */
 TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16 found = {0};
@@ -2066,8 +2057,8 @@ TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int
     return one <= 0x7fff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity. Weights are pairs of bf16; `second` selects an element of the pair. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. `second`:
+   the element of a bf16 pair. */
 TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16 *seen, int64_t lanes)
@@ -2083,7 +2074,7 @@ TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers. a
-   and b are pairs of bf16. `update` selects the result:
+   and b are pairs of bf16. `update`:
    - 0: c = by * sum
    - 1: c = c + by * sum
    - 2: c = c * factor[x] + sum
@@ -2118,9 +2109,9 @@ TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors,
     }
 }
 
-/* block_paired_v4bf16 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is
-   summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_paired_v4bf16 in parts of `span` terms, for long sums with update 0. Each part is summed separately,
+   so rounding errors
+   are smaller. */
 TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const uint16_t *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2137,9 +2128,9 @@ TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors,
                 c_row, 1, by, NULL, NULL);
 }
 
-/* parts_paired_v4bf16 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is
-   known at
-   compile time, else -1. */
+/* parts_paired_v4bf16 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a
+   constant,
+   otherwise -1. */
 TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2168,7 +2159,7 @@ TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t 
     }
 }
 
-/* The product of block_paired_v4bf16 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_paired_v4bf16 for any number of rows and vectors, one vector at a time. */
 TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span,
     const uint16_t *a, int64_t a_row,
     int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, int update, const float by,
@@ -2201,17 +2192,16 @@ TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_paired_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_paired_v4bf16 for any number of rows;
-   `lanes` is a multiple of 16. The other parameters are those of
-   blocks_paired_v4bf16. */
+/* block_paired_v4bf16 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_paired_v4bf16.
+   */
 TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2226,7 +2216,7 @@ TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lan
             update, by, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_paired_v4bf16 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_paired_v4bf16 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2282,7 +2272,7 @@ TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2698,7 +2688,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_queries_v4bf16(const struct cal
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4bf16 static void softmax_causal_bf16_few_v4bf16(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2750,7 +2740,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -2759,7 +2749,7 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
 }
 
-/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
+/* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
 {
     const mask_v4 bits = (mask_v4)x, made = (mask_v4)pick_v4((mask_v4)(x != x), (vec_v4)(bits | 0x400000),
@@ -2771,8 +2761,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -2799,7 +2789,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -2809,7 +2799,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -2826,8 +2816,7 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -2856,8 +2845,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2875,7 +2864,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v4 from elements of 16 bits, which become floats. */
+/* transpose_v4 from 16-bit elements to floats. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -2894,7 +2883,7 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_v4 to elements of 16 bits, rounded as by narrowed(). */
+/* transpose_v4 to 16-bit elements, rounded like narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -2911,8 +2900,8 @@ TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -2923,8 +2912,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -2939,7 +2928,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v4 for 16-bit elements, which are widened first. */
+/* finite_v4 for 16-bit elements, which are widened. */
 TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -2951,8 +2940,7 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -2962,7 +2950,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -2973,13 +2961,13 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -3022,11 +3010,10 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 16 rows to prefetch, or NULL. */
+   - whole: b has all 16 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -3051,9 +3038,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching of b: with fewer than 2 rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+    /* With fewer than 2 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -3066,9 +3052,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -3089,8 +3075,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -3104,8 +3090,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3133,7 +3119,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -3165,16 +3151,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3188,7 +3173,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3197,7 +3182,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
     int64_t b_step, float *c)
 {
@@ -3208,8 +3193,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+/* dot_v4 for b in memory, prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 128 lanes at a time, in memory order. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -3235,7 +3220,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3252,8 +3237,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
+/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
+   it rounds equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3308,7 +3293,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3764,7 +3749,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_queries_v4(const struct call *call,
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_causal_bf16_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -3816,7 +3801,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -3825,7 +3810,7 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
 }
 
-/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
+/* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
     const mask_v3 bits = (mask_v3)x, made = (mask_v3)pick_v3((mask_v3)(x != x), (vec_v3)(bits | 0x400000),
@@ -3837,12 +3822,12 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -3862,7 +3847,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -3871,7 +3856,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -3886,8 +3871,7 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -3910,8 +3894,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3929,7 +3913,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v3 from elements of 16 bits, which become floats. */
+/* transpose_v3 from 16-bit elements to floats. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -3948,7 +3932,7 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_v3 to elements of 16 bits, rounded as by narrowed(). */
+/* transpose_v3 to 16-bit elements, rounded like narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -3965,8 +3949,8 @@ TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -3977,8 +3961,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -3993,7 +3977,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v3 for 16-bit elements, which are widened first. */
+/* finite_v3 for 16-bit elements, which are widened. */
 TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[8];
@@ -4005,8 +3989,7 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -4016,7 +3999,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -4027,13 +4010,13 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -4073,11 +4056,10 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 8 rows to prefetch, or NULL. */
+   - whole: b has all 8 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -4094,7 +4076,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -4138,9 +4120,9 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -4161,8 +4143,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -4176,8 +4158,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4205,7 +4187,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -4237,16 +4219,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4260,7 +4241,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
     int64_t b_step, float *c)
 {
@@ -4271,8 +4252,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
+/* dot_v3 for b in memory, prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 64 lanes at a time, in memory order. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -4302,7 +4283,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4319,8 +4300,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
+/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
+   it rounds equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4375,7 +4356,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4831,7 +4812,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_queries_v3(const struct call *call,
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_causal_bf16_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -4881,7 +4862,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a float */
@@ -4889,7 +4870,7 @@ INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a flo
     return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
 }
 
-/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
+/* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
     const mask_any bits = (mask_any)x, made = (mask_any)pick_any((mask_any)(x != x), (vec_any)(bits | 0x400000),
@@ -4901,12 +4882,12 @@ static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -4925,7 +4906,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -4933,7 +4914,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -4945,8 +4926,7 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -4963,8 +4943,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4982,7 +4962,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_any from elements of 16 bits, which become floats. */
+/* transpose_any from 16-bit elements to floats. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -5000,7 +4980,7 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_any to elements of 16 bits, rounded as by narrowed(). */
+/* transpose_any to 16-bit elements, rounded like narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -5016,8 +4996,8 @@ APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -5028,8 +5008,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -5044,7 +5024,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* finite_any for 16-bit elements, which are widened first. */
+/* finite_any for 16-bit elements, which are widened. */
 APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[4];
@@ -5056,8 +5036,7 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
     return 1;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -5067,7 +5046,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -5077,13 +5056,13 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5122,11 +5101,10 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 4 rows to prefetch, or NULL. */
+   - whole: b has all 4 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -5143,7 +5121,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -5186,9 +5164,9 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
-   hardware); with more, 64 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -5210,8 +5188,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5225,8 +5203,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5254,7 +5232,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -5286,16 +5264,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5309,7 +5286,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
     int64_t b_step, float *c)
 {
@@ -5320,9 +5297,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
-   and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
+/* dot_any for b in memory, prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 32 lanes at a time, in memory order. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5352,7 +5328,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5369,8 +5345,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_any, so the result is rounded equally. */
+/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
+   it rounds equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5425,7 +5401,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const uint16_t 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5882,7 +5858,7 @@ APART void softmax_causal_bf16_few_queries_any(const struct call *call, int64_t 
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_causal_bf16_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -5918,25 +5894,23 @@ static void softmax_causal_bf16_few_any(const struct call *call, int64_t task, s
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
-   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
+   measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
-   is small, the version has keys in the lanes. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -5975,8 +5949,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
-   there are more than 16 queries, or if the call must save values for backward. */
+/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
+   values, or have many queries, are MANY_ROWS. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5990,8 +5964,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -6002,7 +5976,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -6016,8 +5990,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -6045,7 +6019,7 @@ int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, u
     return 0;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -6070,12 +6044,12 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
@@ -6083,11 +6057,11 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -6119,13 +6093,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -6134,7 +6108,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;

@@ -80,13 +80,13 @@ extern int softmax_gpt_oss_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -107,8 +107,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dsink;
     float *partial_0;
     float *sum_0; /* [B,H,n_q,64], or NULL */
-    /* progress[head][1 + tile]: the tile has added to all positions before this number. progress[head][0] is INT64_MAX,
-       so the first tile does not wait. NULL: one thread computes all tiles of a head in order. */
+    /* progress[head][1 + tile]: the tile has added to all positions before this number. NULL: one thread computes
+       all tiles of a head. */
     int64_t *progress, tiles;
 };
 
@@ -117,7 +117,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -131,7 +131,7 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -139,13 +139,13 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Waits until the tile before this one has added to all positions before `position`. The tiles of keys of a head add to
-   the same sums in the order of the tiles, so results do not depend on the threads. */
+/* Waits until the previous tile has added to all positions before `position`. Tiles of a head add to the sums in
+   order, so results do not depend on threads. */
 INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
 {
     if (call->progress) await_number(call->progress + task + task / call->tiles, position);
@@ -158,22 +158,21 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
         __atomic_store_n(call->progress + task + task / call->tiles + 1, position, __ATOMIC_RELEASE);
 }
 
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -181,8 +180,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -193,7 +192,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -235,7 +234,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -243,11 +242,11 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* max_v4 and min_v4, except that the result is NaN if b is NaN. */
+/* max_v4 and min_v4, but NaN if b is NaN. */
 TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -264,8 +263,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
-   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2, a sum of three constants (of fdlibm), is
+   subtracted first. Its error is below 1e-17 for angles up to 10^6. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 {
     const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
@@ -301,7 +300,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -311,7 +310,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -328,8 +327,7 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -358,8 +356,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -376,8 +374,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -388,8 +386,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -404,8 +402,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -415,7 +412,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -426,13 +423,13 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -475,11 +472,10 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 16 rows to prefetch, or NULL. */
+   - whole: b has all 16 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -504,9 +500,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+    /* With fewer than 9 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -519,9 +514,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -537,8 +532,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -552,8 +547,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -581,7 +576,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -613,16 +608,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -636,7 +630,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -645,8 +639,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -674,7 +668,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -685,8 +679,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+/* dot_v4 for b in memory, prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 128 lanes at a time, in memory order. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -707,7 +701,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -724,8 +718,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
+/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
+   it rounds equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -837,7 +831,7 @@ TARGET_v4 APART void dot15_v4(int64_t rows, int64_t columns, const float *a, con
     dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1402,7 +1396,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_gpt_oss_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -1436,7 +1430,7 @@ TARGET_v4 static void softmax_gpt_oss_few_v4(const struct call *call, int64_t ta
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1625,7 +1619,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1676,7 +1670,7 @@ TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1984,8 +1978,7 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     }
 }
 
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
-   */
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
@@ -2056,7 +2049,7 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2114,8 +2107,8 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     }
 }
 
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
-   workspace of this thread. */
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work`: this
+   thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_totals1_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
@@ -2154,8 +2147,7 @@ TARGET_v4 static void softmax_gpt_oss_totals1_v4(const struct call *call, int64_
     }
 }
 
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is the workspace of this thread.
-   */
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2202,7 +2194,7 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
     transpose_v4(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2662,7 +2654,7 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_gpt_oss_extend_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -2715,7 +2707,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -2723,15 +2715,15 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* max_v3 and min_v3, except that the result is NaN if b is NaN. */
+/* max_v3 and min_v3, but NaN if b is NaN. */
 TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2742,8 +2734,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
-   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2, a sum of three constants (of fdlibm), is
+   subtracted first. Its error is below 1e-17 for angles up to 10^6. */
 TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 {
     const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
@@ -2778,7 +2770,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -2787,7 +2779,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -2802,8 +2794,7 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -2826,8 +2817,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2844,8 +2835,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -2856,8 +2847,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -2872,8 +2863,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -2883,7 +2873,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -2894,13 +2884,13 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2940,11 +2930,10 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 8 rows to prefetch, or NULL. */
+   - whole: b has all 8 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -2961,7 +2950,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -3005,9 +2994,9 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -3023,8 +3012,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -3038,8 +3027,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3067,7 +3056,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -3099,16 +3088,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3122,8 +3110,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -3151,7 +3139,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -3162,8 +3150,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
+/* dot_v3 for b in memory, prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 64 lanes at a time, in memory order. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -3189,7 +3177,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3206,8 +3194,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
+/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
+   it rounds equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3319,7 +3307,7 @@ TARGET_v3 APART void dot15_v3(int64_t rows, int64_t columns, const float *a, con
     dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3884,7 +3872,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_gpt_oss_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -3918,7 +3906,7 @@ TARGET_v3 static void softmax_gpt_oss_few_v3(const struct call *call, int64_t ta
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4107,7 +4095,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4158,7 +4146,7 @@ TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4465,8 +4453,7 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     }
 }
 
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
-   */
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
@@ -4537,7 +4524,7 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4595,8 +4582,8 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     }
 }
 
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
-   workspace of this thread. */
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work`: this
+   thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_totals1_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
@@ -4635,8 +4622,7 @@ TARGET_v3 static void softmax_gpt_oss_totals1_v3(const struct call *call, int64_
     }
 }
 
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is the workspace of this thread.
-   */
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4683,7 +4669,7 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
     transpose_v3(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5143,7 +5129,7 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_gpt_oss_extend_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -5194,22 +5180,22 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* max_any and min_any, except that the result is NaN if b is NaN. */
+/* max_any and min_any, but NaN if b is NaN. */
 INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -5220,8 +5206,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
-   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2, a sum of three constants (of fdlibm), is
+   subtracted first. Its error is below 1e-17 for angles up to 10^6. */
 INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 {
     const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
@@ -5255,7 +5241,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -5263,7 +5249,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -5275,8 +5261,7 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -5293,8 +5278,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -5311,8 +5296,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -5323,8 +5308,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -5339,8 +5324,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -5350,7 +5334,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -5360,13 +5344,13 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5405,11 +5389,10 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 4 rows to prefetch, or NULL. */
+   - whole: b has all 4 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -5426,7 +5409,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -5469,9 +5452,9 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
-   hardware); with more, 64 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -5488,8 +5471,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5503,8 +5486,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5532,7 +5515,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -5564,16 +5547,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5587,8 +5569,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -5616,7 +5598,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -5627,9 +5609,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
-   and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
+/* dot_any for b in memory, prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 32 lanes at a time, in memory order. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5655,7 +5636,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5672,8 +5653,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_any, so the result is rounded equally. */
+/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
+   it rounds equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5783,7 +5764,7 @@ APART void dot15_any(int64_t rows, int64_t columns, const float *a, const float 
     dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6348,7 +6329,7 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_gpt_oss_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -6382,7 +6363,7 @@ static void softmax_gpt_oss_few_any(const struct call *call, int64_t task, struc
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6571,7 +6552,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6622,7 +6603,7 @@ static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, 
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6930,8 +6911,7 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
 }
 
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
-   */
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work`: this thread's workspace. */
 static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
@@ -7003,7 +6983,7 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7061,8 +7041,8 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     }
 }
 
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
-   workspace of this thread. */
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work`: this
+   thread's workspace. */
 static void softmax_gpt_oss_totals1_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
@@ -7101,8 +7081,7 @@ static void softmax_gpt_oss_totals1_any(const struct call *call, int64_t task, u
     }
 }
 
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is the workspace of this thread.
-   */
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work`: this thread's workspace. */
 static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7149,7 +7128,7 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
     transpose_any(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7610,7 +7589,7 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_gpt_oss_extend_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -7647,32 +7626,30 @@ static void softmax_gpt_oss_extend_few_any(const struct call *call, int64_t task
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head; or OF_QUERIES */
-    int saves;   /* forward stores for each query the values that backward needs */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
-    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
-    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
-    int in_order; /* the tiles of a head add to shared sums, one tile after the other */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+                                                                query head */
+    int saves;   /* forward stores values for backward */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int units;      /* the number of slices of the rows, or 0 */
+    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
+    int in_order; /* tiles of a head add to shared sums in order */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
-   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
+   measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
-   is small, the version has keys in the lanes. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -7699,8 +7676,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
-   there are more than 16 queries, or if the call must save values for backward. */
+/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
+   values, or have many queries, are MANY_ROWS. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -7714,8 +7691,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -7726,7 +7703,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -7740,8 +7717,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -7832,12 +7809,12 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
@@ -7845,11 +7822,11 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -7865,10 +7842,9 @@ static void in_threads(struct work *w, void (*on)(void *work))
     }
 }
 
-/* Runs tasks of a version whose tiles add to shared sums in the order of the tiles.
-   - Each thread first computes whole heads, without waiting, the same number of heads per thread.
-   - The tiles of the remaining heads are then distributed over the threads. Before a tile adds to a position, it waits
-     until the tile before it has added there. */
+/* Runs the tasks of a version whose tiles add to shared sums in order.
+   - Each thread first computes equally many whole heads, without waiting.
+   - The threads share the tiles of the other heads. A tile adds to a position after the previous tile has. */
 static void work_in_order(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -7916,13 +7892,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -7931,7 +7907,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
@@ -7954,7 +7930,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+/* Returns the bytes of an array with an element per query and head. */
 static size_t row_bytes(const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
@@ -8005,8 +7981,8 @@ int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct sof
 }
 
 /* ==== the gradients ==== */
-/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
-   Each later part computes some of the gradients. */
+/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
+   gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dk || call->dv || call->sum_0; }
 INLINE int wanted_1(const struct call *call) { return call->partial_0 != NULL; }
 INLINE int wanted_2(const struct call *call) { return call->dq != NULL; }
@@ -8014,7 +7990,7 @@ INLINE int wanted_3(const struct call *call) { return call->dsink != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* not used if every target has one version of each part */
+    (void)n_k; /* unused if every target has one version of each part */
     switch (part) {
     case 0:
 #if defined(__x86_64__)
@@ -8091,12 +8067,12 @@ static struct version part_version(int part, int64_t n_k)
     }
 }
 
-/* The numbers of keys at which a part may change to another version. */
+/* The numbers of keys at which a part may change its version. */
 static const int64_t part_from[] = {
     0
 };
 
-/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     size_t bytes = 0;
@@ -8108,8 +8084,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
-   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
+   for later parts. Returns their bytes if all are needed. */
 static size_t set_totals(struct call *call, const struct softmax_gpt_oss_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -8128,16 +8104,16 @@ static size_t set_totals(struct call *call, const struct softmax_gpt_oss_gradien
     return most;
 }
 
-/* Returns the bytes of the shared sums: a row of 64 numbers for each query. */
+/* Returns the bytes of the shared sums: 64 numbers per query. */
 static size_t sums_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), p->n_q);
 }
 
-/* Returns the bytes of call->progress: for each head, one number more than the head has tiles. */
+/* Returns the bytes of call->progress: for each head, its tiles + 1. */
 static size_t progress_bytes(const struct attn_problem *p)
 {
-    int64_t most = 0; /* the maximum over all versions for n_k keys or fewer */
+    int64_t most = 0; /* over all versions for up to n_k keys */
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < 6 && (k == 0 || part_from[k] <= p->n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
@@ -8153,8 +8129,8 @@ static void set_sums(struct call *call, unsigned char *sums)
     call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
 }
 
-/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
-   room for the saved values if forward has not saved them. */
+/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
+   saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
@@ -8244,8 +8220,7 @@ struct state_header {
     uint64_t check; /* a hash of the members above and of the sequences */
 };
 struct sequence { /* the members are positions */
-    int64_t length, first; /* length: after the last token. first: the first position whose row is stored. If the state
-                              always keeps the first rows: the number of rows dropped after them */
+    int64_t length, first; /* length: the position after the last token; first: start + the number of dropped rows */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
@@ -8265,7 +8240,7 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
+/* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
     const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
@@ -8274,11 +8249,10 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* Returns the number of rows that an array has before row 0: one with prefix sums,
-   from which the next ones continue. */
+/* Returns the number of rows before row 0 of an array. Prefix sums have one, from which the next sums continue. */
 INLINE int64_t rows_before(int array) { return array >= SUMS; }
 
-/* The address of row 0 of each array, and the strides of the array in bytes. */
+/* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
     unsigned char *at[GIVEN];
     struct attn_strides strides[GIVEN];
@@ -8296,7 +8270,7 @@ static struct attn_strides in_elements(struct attn_strides s, size_t element)
     return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
 }
 
-/* Makes the call read keys, values and parameters with a row per key from `rows`. */
+/* Makes the call read keys, values and parameters from `rows`. */
 static void set_rows(struct call *call, const struct rows *rows)
 {
     call->k = (const float *)(const void *)rows->at[0];
@@ -8305,7 +8279,7 @@ static void set_rows(struct call *call, const struct rows *rows)
     call->p.v = in_elements(rows->strides[1], sizeof *call->v);
 }
 
-/* Returns the rows of a state, beginning with sequence b. */
+/* Returns the rows of a state from sequence b on. */
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
@@ -8321,7 +8295,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
 
 #define extend_version() version(INT64_MAX, MANY_ROWS, 0)
 
-/* Returns the version for n_k keys that reads prepared keys, for example normalised ones, from a state. */
+/* Returns the version for n_k prepared keys in a state. */
 static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -8344,7 +8318,7 @@ static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
     return (struct version){.rows = softmax_gpt_oss_extend_any, .tile = 16, .own = 16384, .of_pair = 128};
 }
 
-/* Returns the version that prepares keys and stores them in a state. */
+/* Returns the version that prepares keys for a state. */
 static struct version preparing(void)
 {
 #if defined(__x86_64__)
@@ -8358,7 +8332,7 @@ static struct version preparing(void)
     return (struct version){.rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 49152, .of_pair = 128};
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version that prepares keys or reads prepared keys. */
+/* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */
 static size_t bytes_of_attending(void)
 {
     static const int64_t from[] = {0};
@@ -8381,7 +8355,7 @@ static int64_t first_needed(const struct sequence *s, int64_t rewind)
     return max(s->start, s->summed - 127 - 0 - rewind);
 }
 
-/* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
+/* Sets s->summed after the sequence was extended to s->length. Only whole chunks are summed. */
 static void count_summed(const struct version *this, struct sequence *s)
 {
     (void)this;
@@ -8457,7 +8431,7 @@ static uint64_t check_of(const struct places *at)
     return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
 }
 
-/* Sets `places` for a state. Returns ATTN_ESTATE if the state is damaged or made by another kernel or problem. */
+/* Sets `places`. Returns ATTN_ESTATE if the state is damaged, or of another kernel or problem. */
 static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
     struct places *places)
 {
@@ -8578,7 +8552,7 @@ int softmax_gpt_oss_state_copy(const struct attn_problem *problem, void *to, int
     return 0;
 }
 
-/* Copies rows from_row … from_row + n - 1 of one array to rows to_row … of a state, for each head of `sequences`
+/* Copies n rows of an array, from row from_row on, to a state, from row to_row on, for each head of `sequences`
    sequences. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
     int array, int64_t sequences)
@@ -8598,8 +8572,7 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
-/* Drops `from` rows of each head and moves the rows after them to their place, so that n rows remain. If the state
-   always keeps the first rows of a sequence, the dropped rows follow them. */
+/* Drops `from` rows of each head, and moves the n rows after them forward. The first rows that are always kept stay. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
 {
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -8632,8 +8605,7 @@ static size_t bytes_of_extending(void)
     return bytes;
 }
 
-/* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
-   read. */
+/* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
     for (int a = 0; a < GIVEN; a++)
@@ -8642,7 +8614,7 @@ static struct rows from_row(struct rows rows, int64_t first)
 }
 
 
-/* Prepares the keys of n tokens after the first `length` tokens, and stores them in array 0 of `to`, at row to_row. */
+/* Prepares the keys of n tokens after the first `length`, and stores them in array 0 of `to`, at row to_row. */
 static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
     int64_t length, int64_t n, int threads, unsigned char *workspace)
 {
@@ -8667,8 +8639,8 @@ size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem)
     return bytes;
 }
 
-/* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
-   equally many tokens in their sums, so one call of the kernel computes them all. */
+/* Appends n tokens to each of `count` sequences, from sequence b on. One kernel call computes them all, so they must
+   have equal lengths and equally many summed tokens. */
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
@@ -8759,7 +8731,7 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
-    const int asked = call.q || call.out; /* neither: the call only stores keys and values */
+    const int asked = call.q || call.out; /* otherwise the call only stores keys and values */
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;

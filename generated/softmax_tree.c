@@ -53,13 +53,13 @@ extern int softmax_tree_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -88,7 +88,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -107,7 +107,7 @@ struct ids {
     int64_t min, max;
 };
 typedef uint8_t flags __attribute__((vector_size(32)));
-/* Whether all and whether any of the flags from <= x < to are true in the rows first … end - 1, of n flags each. */
+/* Returns whether all, and whether any, flags from <= x < to are true in rows first … end - 1. A row has n flags. */
 INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     flags some = {0}, zeros = {0};
@@ -156,8 +156,8 @@ INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int6
 struct run {
     int64_t from, to;
 };
-/* Sets *run to the next columns before `end`, at most `most`, that are in tiles with a true flag in these rows. Returns
-   whether there are any. */
+/* Moves *run to the next columns, at most `most` and before `end`. It is within tiles with a true flag in these
+   rows. Returns whether there are any. */
 INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
     int64_t end)
 {
@@ -261,14 +261,14 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -285,8 +285,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -315,8 +314,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -333,8 +332,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -343,7 +342,7 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 }
 
 typedef int8_t flags_v4 __attribute__((vector_size(16)));
-/* Returns the lanes whose flag is not 0. The flag of lane k is flag[k * step]; lanes from `count` on are not read. */
+/* Returns the lanes whose flag is not 0. Lane k has flag[k * step]. Lanes from `count` on are not read. */
 TARGET_v4 INLINE mask_v4 flags_of_lanes_v4(const uint8_t *flag, int64_t step, int64_t count)
 {
     flags_v4 lanes = {0};
@@ -393,8 +392,8 @@ TARGET_v4 INLINE void turn_flags_v4(uint8_t *to, const uint8_t *flag, int64_t st
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -409,8 +408,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -421,13 +419,13 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -458,8 +456,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -473,8 +471,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -502,7 +500,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -534,16 +532,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -557,8 +554,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -586,7 +583,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -624,7 +621,7 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
         c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -787,18 +784,18 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -809,8 +806,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -833,8 +829,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -851,8 +847,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -861,7 +857,7 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 }
 
 typedef int8_t flags_v3 __attribute__((vector_size(8)));
-/* Returns the lanes whose flag is not 0. The flag of lane k is flag[k * step]; lanes from `count` on are not read. */
+/* Returns the lanes whose flag is not 0. Lane k has flag[k * step]. Lanes from `count` on are not read. */
 TARGET_v3 INLINE mask_v3 flags_of_lanes_v3(const uint8_t *flag, int64_t step, int64_t count)
 {
     flags_v3 lanes = {0};
@@ -911,8 +907,8 @@ TARGET_v3 INLINE void turn_flags_v3(uint8_t *to, const uint8_t *flag, int64_t st
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -927,8 +923,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -939,13 +934,13 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -976,8 +971,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -991,8 +986,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1020,7 +1015,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1052,16 +1047,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1075,8 +1069,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1104,7 +1098,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1142,7 +1136,7 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
         c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1307,17 +1301,17 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1328,8 +1322,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1346,8 +1339,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1364,8 +1357,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -1374,7 +1367,7 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 }
 
 typedef int8_t flags_any __attribute__((vector_size(4)));
-/* Returns the lanes whose flag is not 0. The flag of lane k is flag[k * step]; lanes from `count` on are not read. */
+/* Returns the lanes whose flag is not 0. Lane k has flag[k * step]. Lanes from `count` on are not read. */
 INLINE mask_any flags_of_lanes_any(const uint8_t *flag, int64_t step, int64_t count)
 {
     flags_any lanes = {0};
@@ -1390,8 +1383,8 @@ INLINE mask_any flags_of_lanes_any(const uint8_t *flag, int64_t step, int64_t co
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -1406,8 +1399,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -1418,13 +1410,13 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1454,8 +1446,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1469,8 +1461,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1498,7 +1490,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1530,16 +1522,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1553,8 +1544,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1582,7 +1573,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1620,7 +1611,7 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1772,9 +1763,9 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
 };
 
 static struct version version(int64_t n_k)
@@ -1798,8 +1789,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1810,7 +1801,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -1936,23 +1927,23 @@ static int runs(const struct version *v)
     return v->rows != NULL;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
     size_t bytes; /* bytes of the workspace for each thread */
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -1977,8 +1968,8 @@ static void work_on(void *work)
     for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -1987,7 +1978,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;

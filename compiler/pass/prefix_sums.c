@@ -1,6 +1,6 @@
 /* Takes prefix sums out of the program. A loop over pairs of a query and a key would compute them again for each pair.
    So a kernel computes them once, at the start of a call:
-   - A program of its own, PROGRAM_PREFIX_TERMS, computes a term for each query of a call. The last query is at the last
+   - A separate program, PROGRAM_PREFIX_TERMS, computes a term for each query of a call. The last query is at the last
      key. So a call that continues a sequence computes only terms of new positions.
    - A function of the kernel adds the terms (emit/embedded/entry.c).
    - Other programs read the sums from two arrays for queries and two for keys. The second array has what the first
@@ -34,8 +34,8 @@ static int axis_of(const struct module *m, enum size_source source)
     return axis;
 }
 
-/* Makes value v, the terms, the only output of the graph. Their axis becomes that of queries or, for gradients of
-   the caller's arrays, that of keys. */
+/* Makes value v, the terms, the only output of the graph. Their axis becomes the axis of queries. For gradients of
+   the caller's arrays, it becomes the axis of keys. */
 static void output_terms(struct graph *g, int v, bool of_queries)
 {
     struct module *const m = g->module;

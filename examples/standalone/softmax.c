@@ -60,71 +60,66 @@ extern int softmax_is_gnu_c;
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
-                             multiple of kv_heads; or, in a kernel with 'delta', not equal to kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of kv_heads
+                             (with 'delta': not equal) */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
-    ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
+    ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */
     ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes, or an array of
                              'arrays' is not aligned to its elements */
     ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
-    ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
-    ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
-    ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets that the kernel was compiled for */
-    ATTN_EORDER = -11,    /* an id is smaller than the id of the key before; the linear form needs ascending ids */
+    ATTN_EIO = -8,        /* a file could not be read or written (see errno) */
+    ATTN_EFORMAT = -9,    /* a file has the wrong format */
+    ATTN_EMACHINE = -10,  /* this machine has none of the kernel's instruction sets */
+    ATTN_EORDER = -11,    /* an id is smaller than the previous key's id; the linear form needs ascending ids */
     ATTN_ESTATE = -12,    /* a state belongs to another kernel or other sizes, or is truncated or damaged */
-    ATTN_ECAPACITY = -13, /* a sequence would have more tokens than the problem's capacity, or than the spec allows */
+    ATTN_ECAPACITY = -13, /* a sequence would exceed the problem's capacity or the spec's maximum */
     ATTN_ELENGTH = -14,   /* one of these:
-                             - n_q, n_k or the capacity is larger than the spec allows
-                             - NAME_state_truncate: the sequence is shorter than `length`, or the state cannot be
-                               truncated to `length`
+                             - n_q, n_k or the capacity exceeds the spec's maximum
+                             - NAME_state_truncate: the sequence is shorter than `length`, or cannot be truncated to it
                              - NAME_state_init: `start` is not a valid position
-                             - NAME_state_fold: the second state cannot be appended to the first, for example because
-                               it begins at another position */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold, or results of this kind or type
-                             by attn_merge */
+                             - NAME_state_fold: the states do not fit, for example because the second begins at
+                               another position */
+    ATTN_EFOLD = -15      /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
 };
 
-/* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
-   threads, their threads compete for processors. The members may be GOMP_parallel and GOMP_barrier, which every OpenMP
-   library on Linux has. */
+/* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
+   processors. The members may be GOMP_parallel and GOMP_barrier of any OpenMP library on Linux. */
 struct attn_team {
-    /* Calls work(context) in at most `threads` threads at the same time. Returns when all calls have returned. `flags`
-       is 0. */
+    /* Calls work(context) in up to `threads` threads, and returns when all calls have returned. `flags` is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* called inside `work`: waits until every thread of the team has called it */
+    void (*barrier)(void); /* inside `work`: waits for every thread of the team */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* distances in elements; all 0: the array is contiguous, [B,H,N,D]. The elements of a row
-                                 are always contiguous */
+    int64_t batch, head, row; /* in elements; all 0: contiguous, [B,H,N,D]. The elements of a row are always
+                                 contiguous */
 };
-struct attn_problem { /* zero the struct before use: new members are added at the end */
+struct attn_problem { /* zero the struct first, because later versions add members */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* the number of threads. 0: OpenMP's default, or fewer if there is little work. A kernel uses at most
-                    as many threads as there are processors, unless workspace_bytes has room for more */
-    size_t workspace_bytes; /* the size of the workspace; 0: the kernel does not check it. Too small: ATTN_EWORKSPACE */
-    /* For kernels with gradients: memory of NAME_saved() bytes, aligned to 64, for values that forward computes and
-       backward needs. Backward must get the same arrays. NULL: forward saves nothing; backward computes the values. */
+    int threads; /* the number of threads. 0: OpenMP's default, or fewer for little work. It is limited to the number
+                    of processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace, or 0: not checked */
+    /* For gradients: NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both must get the
+       same arrays. NULL: backward computes the values again. */
     void *saved;
-    size_t saved_bytes;                   /* the size of `saved`; 0: not checked. Too small: ATTN_EWORKSPACE */
-    struct attn_strides dout, dq, dk, dv; /* strides of the gradients; see `out, q, k, v` */
-    /* For kernels with a state (NAME_extend and related functions): */
-    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys and values; with
-                               ids, the length of a row of ids */
-    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q for each */
-    size_t state_bytes;     /* the size of the state; 0: not checked. Smaller than NAME_state(): ATTN_ESTATE */
-    int64_t start; /* NAME_state_init: the position of the first token. Not 0 for a state that NAME_state_fold will
-                      append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
-                      kernel sums at a time */
-    const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
-    uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the
-                      seed of forward. NAME_extend drops nothing */
-    /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
-       or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
+    size_t saved_bytes;                   /* the size of `saved`, or 0: not checked */
+    struct attn_strides dout, dq, dk, dv; /* strides of gradients */
+    /* For a state (NAME_extend and related functions): */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys; also the length
+                               of a row of ids */
+    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q */
+    size_t state_bytes;     /* the size of the state, or 0: not checked */
+    int64_t start; /* NAME_state_init: the position of the first token; not 0 if NAME_state_fold will append this
+                      state to another. It must be a multiple of the number of tokens that the kernel sums at a time */
+    const struct attn_team *team; /* threads of the caller, `threads` of them; NULL: OpenMP's */
+    uint64_t seed; /* the seed of dropout; 0: the seed in the spec. Backward needs the seed of forward. NAME_extend
+                      drops nothing */
+    /* For statistics: an array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for a
+       kernel of f64. A row of its strides is one element. */
     void *statistics;
     struct attn_strides statistics_at;
     int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens,
@@ -132,29 +127,27 @@ struct attn_problem { /* zero the struct before use: new members are added at th
                        of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
-/* The kind of a kernel's statistics, which are numbers for the rows of `out`. A row that sees no key has 0, or -inf for
-   logarithms. */
+/* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
 enum attn_statistics {
     ATTN_NO_STATISTICS,
-    ATTN_LOGARITHMS,   /* the logarithm of the denominator of the row, for a softmax */
+    ATTN_LOGARITHMS,   /* softmax: the logarithm of the row's denominator */
     ATTN_DENOMINATORS, /* the denominator of the row */
-    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the logarithm or the denominator is that of 1 */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the denominator is 1 */
 };
 
-/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
-   16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
-   float. I32 is only for parameters. */
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
+   them compute in float, and their parameters are float. I32 and U8 are only for parameters. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
-/* The number of blocks of an axis, size / block rounded up, as an element of attn_param.shape. */
+/* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
 #define ATTN_BLOCKS(axis, block) ((axis) - 8 * (int64_t)(block))
 /* The description of a parameter of a kernel. */
 struct attn_param {
-    const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
+    const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each element is an extent, an enum attn_axis or ATTN_BLOCKS of it */
+    int64_t shape[4]; /* extents: a number, an enum attn_axis, or ATTN_BLOCKS of one */
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
     size_t strides;   /* offset of its strides in struct NAME_strides; ATTN_CONTIGUOUS: it must be contiguous */
@@ -179,7 +172,7 @@ struct attn_kernel {
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
     /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
-       learned parameter (attn_param_learned), in the order of the parameters. */
+       learned parameter, in their order. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
@@ -196,9 +189,9 @@ struct attn_kernel {
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
-    int values_are_keys; /* 1: a value is the first value_dim elements of its key. The functions above then ignore v, dv
-                            and their strides; dk has the gradient with respect to both */
-    /* The statistics, and the function that merges two results (attn_merge), or NULL. */
+    int values_are_keys; /* 1: a value is the first value_dim elements of its key. v, dv and their strides are then
+                            ignored, and dk includes dv */
+    /* The kind of statistics, and the function that merges results (attn_merge) or NULL. */
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
@@ -256,14 +249,14 @@ extern const struct attn_kernel softmax_kernel;
 #include <stdbool.h>
 #include <stdbool.h>
 
-/* The limit for elements of 8 bytes, the largest; it holds for every dtype. */
+/* The limit for elements of 8 bytes, so for every dtype. */
 static const int64_t most_elements = INT64_MAX / 8;
 
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
-    /* Extents of 0 are skipped, because contiguous strides are products of the other extents and must not overflow. */
+    /* Skip extents of 0: strides are products of the others and must not overflow. */
     for (int k = 0; k < 4; k++) {
         if (factor[k] == 0) continue;
         if (product > most_elements / factor[k]) return false;
@@ -272,8 +265,7 @@ static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
     return true;
 }
 
-/* Whether the offset of the last element does not overflow: (batch - 1) * s.batch + (heads - 1) * s.head +
-   (rows - 1) * s.row + dim - 1. */
+/* Whether the offset of the last element does not overflow. */
 static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
 {
     const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
@@ -297,12 +289,11 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
         return 0;
     }
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
-    /* With a batch or head stride of 0, heads share memory. Arrays that are written must not share memory. */
+    /* With a batch or head stride of 0, heads share memory. Outputs must not. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
     if (written && any && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
     if (!extent_fits(s, batch, heads, rows, dim)) return ATTN_ESIZE;
-    /* The stride of an axis with at most one element reaches no element. Kernels may still compute the address of a
-       second element, so the caller's stride is replaced. */
+    /* The stride of an axis with one element is not used. Kernels may compute an address with it, so replace it. */
     if (rows < 2) s->row = dim;
     if (heads < 2) s->head = rows * dim;
     if (batch < 2) s->batch = heads * rows * dim;
@@ -356,7 +347,7 @@ static inline bool has_bits(unsigned word, unsigned bits)
     return (word & bits) == bits;
 }
 
-/* The registers that the system saves on a context switch, as bits of XCR0. A process may use only these registers. */
+/* The registers that the system saves, as bits of XCR0. A process may use only these. */
 static inline unsigned kept_registers(void)
 {
     unsigned low = 0;
@@ -384,8 +375,7 @@ static inline int find_x86_64_level(void)
 
 static __attribute__((unused)) int attn_x86_64_level(void)
 {
-    static int known; /* the level, or 0 before the first call. Stored, because cpuid takes microseconds in a virtual
-                         machine */
+    static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!level) {
         level = find_x86_64_level();
@@ -396,13 +386,13 @@ static __attribute__((unused)) int attn_x86_64_level(void)
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining would only double the compile time */
+#else /* without optimisation, inlining only doubles the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
@@ -421,7 +411,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -429,27 +419,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -457,8 +446,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -469,7 +458,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -499,7 +488,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -507,8 +496,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
-   slow on many machines. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -535,7 +524,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -545,7 +534,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -562,8 +551,7 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -592,8 +580,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -610,8 +598,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -622,8 +610,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -638,8 +626,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -649,7 +636,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -660,13 +647,13 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -709,11 +696,10 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 16 rows to prefetch, or NULL. */
+   - whole: b has all 16 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -738,9 +724,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
-       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
-       prefetches all of them. */
+    /* With fewer than 9 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
+       b. With two or three, the first row prefetches all. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -753,9 +738,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -771,8 +756,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -786,8 +771,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -815,7 +800,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v4 for any number of rows and vectors, one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -847,16 +832,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
-   blocks_v4. */
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -870,7 +854,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for a b that is in a cache, without prefetching. */
+/* The product for b in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -879,8 +863,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -908,7 +892,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -919,8 +903,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+/* dot_v4 for b in memory, prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 128 lanes at a time, in memory order. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -941,7 +925,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -958,8 +942,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
+/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
+   it rounds equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -1015,7 +999,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1419,7 +1403,7 @@ TARGET_v4 APART void softmax_few_queries_v4(const struct call *call, int64_t tas
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1470,7 +1454,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1478,12 +1462,12 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1503,7 +1487,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1512,7 +1496,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -1527,8 +1511,7 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1551,8 +1534,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1569,8 +1552,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1581,8 +1564,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1597,8 +1580,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1608,7 +1590,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1619,13 +1601,13 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1665,11 +1647,10 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 8 rows to prefetch, or NULL. */
+   - whole: b has all 8 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -1686,7 +1667,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1730,9 +1711,9 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
-   hardware); with more, 32 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -1748,8 +1729,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1763,8 +1744,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1792,7 +1773,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+/* block_v3 for any number of rows and vectors, one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1824,16 +1805,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
-   blocks_v3. */
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1847,8 +1827,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1876,7 +1856,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -1887,8 +1867,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
+/* dot_v3 for b in memory, prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 64 lanes at a time, in memory order. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1914,7 +1894,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1931,8 +1911,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
+/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
+   it rounds equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -1988,7 +1968,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2396,7 +2376,7 @@ TARGET_v3 APART void softmax_few_queries_v3(const struct call *call, int64_t tas
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2445,19 +2425,19 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+/* Returns a in the lanes of the mask, b in the others. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2476,7 +2456,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -2484,7 +2464,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -2496,8 +2476,7 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
-   number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2514,8 +2493,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
-   of `from` are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2532,8 +2511,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2544,8 +2523,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
-   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2560,8 +2539,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
-   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -2571,7 +2549,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -2581,13 +2559,13 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update` selects the result:
+   `update`:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
    - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
-   row, because a core can have only a few cache misses in flight. */
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2626,11 +2604,10 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
-   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
-     rows, which is faster if b is in a cache.
-   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
-   - ahead: the first of 4 rows to prefetch, or NULL. */
+   - whole: b has all 4 rows. Otherwise its last row is number `last`.
+   - ordered: read b in memory order, which helps the hardware prefetch it
+   - wide: b as floats, in rows of `steps` elements; or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -2647,7 +2624,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2690,9 +2667,9 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
-   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
-   hardware); with more, 64 rows ahead. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -2709,8 +2686,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
-   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2724,8 +2701,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
-   compile time, else -1. */
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2753,7 +2730,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+/* block_any for any number of rows and vectors, one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2785,16 +2762,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
-   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
-   blocks_any. */
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2808,8 +2784,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -2837,7 +2813,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -2848,9 +2824,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
-   and 16-bit elements are widened 16 rows
-   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
+/* dot_any for b in memory, prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a time. One row of a
+   takes 32 lanes at a time, in memory order. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2876,7 +2851,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2893,8 +2868,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
-   added in the same order as in dot_fetched_any, so the result is rounded equally. */
+/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
+   it rounds equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2950,7 +2925,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void softmax_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3354,7 +3329,7 @@ APART void softmax_few_queries_any(const struct call *call, int64_t task, const 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -3390,25 +3365,23 @@ static void softmax_few_any(const struct call *call, int64_t task, struct part *
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
-   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
+   measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
-   is small, the version has keys in the lanes. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -3433,8 +3406,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
-   there are more than 16 queries, or if the call must save values for backward. */
+/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
+   values, or have many queries, are MANY_ROWS. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -3448,8 +3421,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
-   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3460,7 +3433,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -3474,8 +3447,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3503,7 +3476,7 @@ int softmax_params_init(struct softmax_params *params, uint64_t seed, void *stor
     return 0;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -3528,12 +3501,12 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A call that is running, as all its threads see it. */
+/* A running call, shared by its threads. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
-    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
@@ -3541,11 +3514,11 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call at the same time. */
+/* Calls on(w) in all threads of the call. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -3577,13 +3550,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
-   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -3592,7 +3565,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
 }
 
-/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;

@@ -13,71 +13,66 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
-                             multiple of kv_heads; or, in a kernel with 'delta', not equal to kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of kv_heads
+                             (with 'delta': not equal) */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
-    ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
+    ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */
     ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes, or an array of
                              'arrays' is not aligned to its elements */
     ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
-    ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
-    ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
-    ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets that the kernel was compiled for */
-    ATTN_EORDER = -11,    /* an id is smaller than the id of the key before; the linear form needs ascending ids */
+    ATTN_EIO = -8,        /* a file could not be read or written (see errno) */
+    ATTN_EFORMAT = -9,    /* a file has the wrong format */
+    ATTN_EMACHINE = -10,  /* this machine has none of the kernel's instruction sets */
+    ATTN_EORDER = -11,    /* an id is smaller than the previous key's id; the linear form needs ascending ids */
     ATTN_ESTATE = -12,    /* a state belongs to another kernel or other sizes, or is truncated or damaged */
-    ATTN_ECAPACITY = -13, /* a sequence would have more tokens than the problem's capacity, or than the spec allows */
+    ATTN_ECAPACITY = -13, /* a sequence would exceed the problem's capacity or the spec's maximum */
     ATTN_ELENGTH = -14,   /* one of these:
-                             - n_q, n_k or the capacity is larger than the spec allows
-                             - NAME_state_truncate: the sequence is shorter than `length`, or the state cannot be
-                               truncated to `length`
+                             - n_q, n_k or the capacity exceeds the spec's maximum
+                             - NAME_state_truncate: the sequence is shorter than `length`, or cannot be truncated to it
                              - NAME_state_init: `start` is not a valid position
-                             - NAME_state_fold: the second state cannot be appended to the first, for example because
-                               it begins at another position */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold, or results of this kind or type
-                             by attn_merge */
+                             - NAME_state_fold: the states do not fit, for example because the second begins at
+                               another position */
+    ATTN_EFOLD = -15      /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
 };
 
-/* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
-   threads, their threads compete for processors. The members may be GOMP_parallel and GOMP_barrier, which every OpenMP
-   library on Linux has. */
+/* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
+   processors. The members may be GOMP_parallel and GOMP_barrier of any OpenMP library on Linux. */
 struct attn_team {
-    /* Calls work(context) in at most `threads` threads at the same time. Returns when all calls have returned. `flags`
-       is 0. */
+    /* Calls work(context) in up to `threads` threads, and returns when all calls have returned. `flags` is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* called inside `work`: waits until every thread of the team has called it */
+    void (*barrier)(void); /* inside `work`: waits for every thread of the team */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* distances in elements; all 0: the array is contiguous, [B,H,N,D]. The elements of a row
-                                 are always contiguous */
+    int64_t batch, head, row; /* in elements; all 0: contiguous, [B,H,N,D]. The elements of a row are always
+                                 contiguous */
 };
-struct attn_problem { /* zero the struct before use: new members are added at the end */
+struct attn_problem { /* zero the struct first, because later versions add members */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* the number of threads. 0: OpenMP's default, or fewer if there is little work. A kernel uses at most
-                    as many threads as there are processors, unless workspace_bytes has room for more */
-    size_t workspace_bytes; /* the size of the workspace; 0: the kernel does not check it. Too small: ATTN_EWORKSPACE */
-    /* For kernels with gradients: memory of NAME_saved() bytes, aligned to 64, for values that forward computes and
-       backward needs. Backward must get the same arrays. NULL: forward saves nothing; backward computes the values. */
+    int threads; /* the number of threads. 0: OpenMP's default, or fewer for little work. It is limited to the number
+                    of processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace, or 0: not checked */
+    /* For gradients: NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both must get the
+       same arrays. NULL: backward computes the values again. */
     void *saved;
-    size_t saved_bytes;                   /* the size of `saved`; 0: not checked. Too small: ATTN_EWORKSPACE */
-    struct attn_strides dout, dq, dk, dv; /* strides of the gradients; see `out, q, k, v` */
-    /* For kernels with a state (NAME_extend and related functions): */
-    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys and values; with
-                               ids, the length of a row of ids */
-    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q for each */
-    size_t state_bytes;     /* the size of the state; 0: not checked. Smaller than NAME_state(): ATTN_ESTATE */
-    int64_t start; /* NAME_state_init: the position of the first token. Not 0 for a state that NAME_state_fold will
-                      append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
-                      kernel sums at a time */
-    const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
-    uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the
-                      seed of forward. NAME_extend drops nothing */
-    /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
-       or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
+    size_t saved_bytes;                   /* the size of `saved`, or 0: not checked */
+    struct attn_strides dout, dq, dk, dv; /* strides of gradients */
+    /* For a state (NAME_extend and related functions): */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys; also the length
+                               of a row of ids */
+    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q */
+    size_t state_bytes;     /* the size of the state, or 0: not checked */
+    int64_t start; /* NAME_state_init: the position of the first token; not 0 if NAME_state_fold will append this
+                      state to another. It must be a multiple of the number of tokens that the kernel sums at a time */
+    const struct attn_team *team; /* threads of the caller, `threads` of them; NULL: OpenMP's */
+    uint64_t seed; /* the seed of dropout; 0: the seed in the spec. Backward needs the seed of forward. NAME_extend
+                      drops nothing */
+    /* For statistics: an array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for a
+       kernel of f64. A row of its strides is one element. */
     void *statistics;
     struct attn_strides statistics_at;
     int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens,
@@ -85,29 +80,27 @@ struct attn_problem { /* zero the struct before use: new members are added at th
                        of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
-/* The kind of a kernel's statistics, which are numbers for the rows of `out`. A row that sees no key has 0, or -inf for
-   logarithms. */
+/* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
 enum attn_statistics {
     ATTN_NO_STATISTICS,
-    ATTN_LOGARITHMS,   /* the logarithm of the denominator of the row, for a softmax */
+    ATTN_LOGARITHMS,   /* softmax: the logarithm of the row's denominator */
     ATTN_DENOMINATORS, /* the denominator of the row */
-    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the logarithm or the denominator is that of 1 */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the denominator is 1 */
 };
 
-/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
-   16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
-   float. I32 is only for parameters. */
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
+   them compute in float, and their parameters are float. I32 and U8 are only for parameters. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
-/* The number of blocks of an axis, size / block rounded up, as an element of attn_param.shape. */
+/* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
 #define ATTN_BLOCKS(axis, block) ((axis) - 8 * (int64_t)(block))
 /* The description of a parameter of a kernel. */
 struct attn_param {
-    const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
+    const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each element is an extent, an enum attn_axis or ATTN_BLOCKS of it */
+    int64_t shape[4]; /* extents: a number, an enum attn_axis, or ATTN_BLOCKS of one */
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
     size_t strides;   /* offset of its strides in struct NAME_strides; ATTN_CONTIGUOUS: it must be contiguous */
@@ -132,7 +125,7 @@ struct attn_kernel {
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
     /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
-       learned parameter (attn_param_learned), in the order of the parameters. */
+       learned parameter, in their order. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
@@ -149,9 +142,9 @@ struct attn_kernel {
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
-    int values_are_keys; /* 1: a value is the first value_dim elements of its key. The functions above then ignore v, dv
-                            and their strides; dk has the gradient with respect to both */
-    /* The statistics, and the function that merges two results (attn_merge), or NULL. */
+    int values_are_keys; /* 1: a value is the first value_dim elements of its key. v, dv and their strides are then
+                            ignored, and dk includes dv */
+    /* The kind of statistics, and the function that merges results (attn_merge) or NULL. */
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);

@@ -107,8 +107,8 @@ INLINE float high_part_T(double x)
 
 TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
 
-/* 2^x = 2^n * 2^f, with n the integer nearest to x. A polynomial approximates 2^f. Adding MAGIC rounds x to n.
-   AVX512-DQ has instructions for f and 2^n. */
+/* 2^x = 2^n * 2^f, with n the integer nearest to x. A sum of powers of f approximates 2^f. Adding MAGIC rounds x
+   to n. AVX512-DQ has instructions for f and 2^n. */
 
 #if DQ
 /* Returns 2^x with a relative error below EXP2_ERROR. It is 0 for x < EXP2_MIN, because subnormal numbers are slow.
