@@ -4248,7 +4248,7 @@ static int set_strides(struct call *call)
     return error;
 }
 
-/* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
+/* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
 #if defined(__x86_64__)

@@ -5280,7 +5280,7 @@ static int set_strides(struct call *call)
     return error;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};

@@ -161,7 +161,8 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-/* Returns the id at position x of n: INT64_MIN before position 0, the last id after the end. */
+/* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
+   id; lanes with such positions are not used. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);
