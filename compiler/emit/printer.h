@@ -121,14 +121,14 @@ int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_last_stride(const struct emitter *x, const struct array *a);
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level);
-int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row, struct axis_of_caller *level,
-                           const struct expr **sub);
+int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row,
+                           struct axis_of_caller *level, const struct expr **sub);
 /* For rows of integers in such arrays (integer.c):
    - emit_last_size returns C for the size of the last axis
-   - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`; of_lanes declares
+   - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`. of_lanes declares
      a variable with the values of a subscript, and returns its name
-   - emit_step_of_lanes returns C for the distance between an element and one in row `next`, so many positions later;
-     NULL: it is not known */
+   - emit_step_of_lanes returns C for the distance from an element to the one `positions` later in row `next`, or NULL
+     if it is not known */
 const char *emit_last_size(struct emitter *x, const struct array *a);
 const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
                                 const char *(*of_lanes)(void *user, const struct expr *sub), void *user);

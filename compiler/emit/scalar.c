@@ -412,7 +412,7 @@ static const char *ints_of_lanes(struct nest *n, const struct expr *e, enum leve
     return name;
 }
 
-/* What a subscript of a row is declared for: the nest, and the level of its code. */
+/* The nest that a row's subscripts are declared in, and the level of their code. */
 struct lanes {
     struct nest *n;
     enum level level;
