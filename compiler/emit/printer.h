@@ -125,8 +125,8 @@ int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const
                            struct axis_of_caller *level, const struct expr **sub);
 /* For rows of integers in such arrays (integer.c):
    - emit_last_size returns C for the size of the last axis
-   - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`. of_lanes declares
-     a variable with the values of a subscript, and returns its name
+   - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`. of_lanes
+     declares a variable with the values of a subscript, and returns its name
    - emit_step_of_lanes returns C for the distance from an element to the one `positions` later in row `next`, or NULL
      if it is not known */
 const char *emit_last_size(struct emitter *x, const struct array *a);
