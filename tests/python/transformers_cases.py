@@ -58,8 +58,18 @@ def compares(name):
 
 
 for _name in MODELS:
-    if _name not in BYPASSING:
-        compares(_name)
+    compares(_name)
+
+
+@case
+def models_that_are_out_of_reach(folder):
+    config = transformers.GPTNeoConfig(vocab_size=100, hidden_size=32, num_layers=1, num_heads=4, attention_types=[[['global'], 1]])
+    config._attn_implementation = 'eager'
+    neo = transformers.GPTNeoModel(config)
+    config._attn_implementation = 'attnc'
+    refuses(lambda: neo(ids()), ValueError, 'gpt_neo: transformers computes the attention of this model in separate code, …')
+    refuses(lambda: model_of('Falcon', 'attnc', alibi=True)(ids()), AttributeError,
+            "the mask of attn_implementation='attnc' has no 'dtype', …")
 
 
 @case

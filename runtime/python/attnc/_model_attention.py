@@ -208,7 +208,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
         numbers["sink"] = s_aux.to(real).contiguous()
     if extra is not None:
         sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
-        extra = extra[..., :key.shape[2]].expand(*extra.shape[:2], *sizes[2:])
+        extra = extra[..., :key.shape[2]]
         numbers["extra"], axes = _compact(extra.to(real), ["B", "H", "Nq", "Nk"], sizes)
     seen = None if mask.seen is None else ("B", "Nq", "Nk") if mask.seen.dim() == 3 else ("B", "H", "Nq", "Nk")
     traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any, Dict, NoReturn, Optional, Tuple, Union
 
 import torch
@@ -71,6 +70,9 @@ class Mask:
         return made.unsqueeze(1)
 
     def contiguous(self) -> Mask:
+        return self
+
+    def to(self, *_: Any, **__: Any) -> Mask:
         return self
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -164,21 +166,9 @@ def _runs(kept: Tensor) -> Optional[Tuple[Tensor, Tensor]]:
     return (since, until) if bool((until - since == count).all()) else None
 
 
-def _bypasses(config: Any) -> bool:
-    """Whether the model's code never asks for an attention function."""
-    name = type(config).__module__
-    module = sys.modules.get(name.replace("configuration_", "modeling_"))
-    return (name.startswith("transformers.models.") and module is not None
-            and not hasattr(module, "ALL_ATTENTION_FUNCTIONS"))
-
-
 def mask(batch_size: int, q_length: int, kv_length: int, q_offset: Union[int, Tensor] = 0, kv_offset: int = 0,
-         mask_function: Any = None, attention_mask: Any = None, config: Any = None, use_vmap: bool = False,
-         **_: Any) -> Any:
-    """The function of AttentionMaskInterface."""
-    if config is not None and _bypasses(config):
-        raise ValueError(f"{config.model_type}: transformers computes the attention of this model in separate code, "
-                         "which attn_implementation='attnc' does not reach; load it with attn_implementation='eager'")
+         mask_function: Any = None, attention_mask: Any = None, use_vmap: bool = False, **_: Any) -> Mask:
+    """The mask of a call."""
     if isinstance(attention_mask, Mask):
         return attention_mask
     sizes = batch_size, q_length, kv_length

@@ -11,16 +11,37 @@ from typing import Any, List, Optional
 
 import torch
 
+from . import _model_bypass as bypass
 from ._compiler import Source
 from ._kernel import Kernel, compile_all
 from ._model_attention import attention, noting
 from ._model_cache import Cache
 from ._model_mask import Mask, mask
+from .torch import _constant
 
 __all__ = ["Cache", "Mask", "prepare"]
 
+
+
+def _reason(config: Any) -> str:
+    kind: Any = type(config)
+    return bypass.reason(kind, config.model_type)
+
+
+_constant(_reason)
+
+
+def _mask(config: Any = None, **words: Any) -> Mask:
+    """The function of AttentionMaskInterface."""
+    why = "" if config is None else _reason(config)
+    if why:
+        raise ValueError(why)
+    return mask(**words)
+
+
+bypass.extend()
 importlib.import_module("transformers.modeling_utils").AttentionInterface.register("attnc", attention)
-importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register("attnc", mask)
+importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register("attnc", _mask)
 
 
 def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> List[Kernel]:
