@@ -178,7 +178,7 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
-/* Waits until another thread has raised `*number` to at least `to`. */
+/* Waits until another thread has raised `*number` to `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -186,27 +186,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
-   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
-   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
-   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
-    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
 };
 
-/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
-   segment has at most `window` chunks. */
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -214,8 +213,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
-   added to the group. pass_segment announces that `segment` has been added. */
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -226,7 +225,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called this function. */
+/* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -336,8 +335,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -550,8 +549,8 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -579,7 +578,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1027,7 +1026,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1841,7 +1840,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4(const struct call *call,
     int64_t task, struct part *part)
 {
@@ -2362,7 +2361,7 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2391,7 +2390,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_v4(const struct call
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2648,7 +2647,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2842,7 +2841,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3427,7 +3426,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4(const struct call *call,
     int64_t task, struct part *part)
 {
@@ -3457,7 +3456,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_p
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4150,7 +4149,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gated_deltanet_linear_dk_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -4179,7 +4178,7 @@ TARGET_v4 static void gated_deltanet_linear_dk_v4(const struct call *call, int64
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_dbeta_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4686,7 +4685,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void gated_deltanet_linear_dlog_decay_k_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -4715,7 +4714,7 @@ TARGET_v4 static void gated_deltanet_linear_dlog_decay_k_v4(const struct call *c
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4757,7 +4756,7 @@ TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *ca
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v4 static void gated_deltanet_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4880,8 +4879,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -5094,8 +5093,8 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -5123,7 +5122,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5571,7 +5570,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6385,7 +6384,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3(const struct call *call,
     int64_t task, struct part *part)
 {
@@ -6906,7 +6905,7 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -6935,7 +6934,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_v3(const struct call
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7192,7 +7191,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7386,7 +7385,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7971,7 +7970,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3(const struct call *call,
     int64_t task, struct part *part)
 {
@@ -8001,7 +8000,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_p
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -8694,7 +8693,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gated_deltanet_linear_dk_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -8723,7 +8722,7 @@ TARGET_v3 static void gated_deltanet_linear_dk_v3(const struct call *call, int64
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_dbeta_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -9230,7 +9229,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void gated_deltanet_linear_dlog_decay_k_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -9259,7 +9258,7 @@ TARGET_v3 static void gated_deltanet_linear_dlog_decay_k_v3(const struct call *c
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -9301,7 +9300,7 @@ TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *ca
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 TARGET_v3 static void gated_deltanet_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -9415,8 +9414,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
-   which the next call adds. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -9628,8 +9627,8 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
-   `next`, the operand of a later product, are prefetched as well. */
+/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
+   operand. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -9657,7 +9656,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -10103,7 +10102,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -10917,7 +10916,7 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any(const struct call *call, int64_t task,
     struct part *part)
 {
@@ -11438,7 +11437,7 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gated_deltanet_linear_dq_dlog_decay_q_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -11467,7 +11466,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_any(const struct call *call, i
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11725,7 +11724,7 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11919,7 +11918,7 @@ static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -12505,7 +12504,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any(const struct call *call, int64_t task,
     struct part *part)
 {
@@ -12535,7 +12534,7 @@ static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any(
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13229,7 +13228,7 @@ APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gated_deltanet_linear_dk_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -13258,7 +13257,7 @@ static void gated_deltanet_linear_dk_any(const struct call *call, int64_t task, 
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_dbeta_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13767,7 +13766,7 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
     }
 }
 
-/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void gated_deltanet_linear_dlog_decay_k_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -13796,7 +13795,7 @@ static void gated_deltanet_linear_dlog_decay_k_any(const struct call *call, int6
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
 static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13838,7 +13837,7 @@ static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
 static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13874,17 +13873,17 @@ static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsi
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head; or OF_QUERIES */
-    int saves;   /* forward stores for each query the values that backward needs */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
-    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
-    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+                                                                query head */
+    int saves;   /* forward stores values for backward */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int units;      /* the number of slices of the rows, or 0 */
+    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
@@ -13937,8 +13936,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
-   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -14159,7 +14158,7 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
@@ -14203,7 +14202,7 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+/* Returns the bytes of an array with an element per query and head. */
 static size_t row_bytes(const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
@@ -14264,8 +14263,8 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
 }
 
 /* ==== the gradients ==== */
-/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
-   Each later part computes some of the gradients. */
+/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
+   gradients. */
 INLINE int wanted_0(const struct call *call) { return call->linear_part_0 != NULL; }
 INLINE int wanted_1(const struct call *call) { return call->linear_part_1 || call->linear_part_7 || call->linear_part_9;
     }
@@ -14283,7 +14282,7 @@ INLINE int wanted_11(const struct call *call) { return call->dgate != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* not used if every target has one version of each part */
+    (void)n_k; /* unused if every target has one version of each part */
     switch (part) {
     case 0:
 #if defined(__x86_64__)
@@ -14448,13 +14447,13 @@ static struct version part_version(int part, int64_t n_k)
     }
 }
 
-/* The numbers of keys at which a part may change to another version. */
+/* The numbers of keys at which a part may change its version. */
 static const int64_t part_from[] = {
     0
 };
 
-/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
-   which are the gradients with respect to the terms. */
+/* Replaces a head's gradients of the prefix sums by their sums from the last position to the first: the gradients of
+   the terms. */
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -14470,7 +14469,7 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
         }
 }
 
-/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+/* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (float *)(void *)at;
@@ -14479,14 +14478,14 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 
-/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+/* Makes the gradient of the terms, if the call wants a gradient that needs it. */
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
 
-/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     const struct version terms = terms_version();
@@ -14499,8 +14498,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
-   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
+   for later parts. Returns their bytes if all are needed. */
 static size_t set_totals(struct call *call, const struct gated_deltanet_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -14558,8 +14557,8 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     return most;
 }
 
-/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
-   room for the saved values if forward has not saved them. */
+/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
+   saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 0 + 0);
