@@ -258,8 +258,8 @@ static bool is_alone(const struct problem_size *size)
     return size->members == 1 && size->n_q == 1;
 }
 
-/* Whether a call can run the program for this size. The terms of prefix sums are computed in calls of their own, for as
-   many queries as keys. */
+/* Whether a call can run the program for this size. The terms of prefix sums are computed by other calls, for as many
+   queries as keys. */
 static bool runs_at(const struct program *program, const struct problem_size *size)
 {
     if (program_computes_terms(program)) return size->n_q == size->n_k;
