@@ -7,7 +7,7 @@
    keys of other blocks are not read
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
-   e (64), blocks (query_blocks), listed (16):
+   e (64), blocks (((n_q + 63) / 64)), listed (16):
      q [b g m i d]
      k [b g j d]
      v [b g j e]

@@ -79,6 +79,8 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     case SIZE_N_Q: return size->n_q;
     case SIZE_N_K: return size->n_k;
     case SIZE_ROWS: return size->members * size->n_q;
+    case SIZE_HEADS: return size->kv_heads * size->members;
+    case SIZE_KEY_BLOCKS:
     case SIZE_CHUNKS: return size->n_k > 0 ? (size->n_k - 1) / m->axis[axis].extent + 1 : 1;
     case SIZE_QUERY_BLOCKS:
     case SIZE_QUERY_CHUNKS: return size->n_q > 0 ? (size->n_q - 1) / m->axis[axis].extent + 1 : 1;

@@ -70,8 +70,10 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
             break;
         case SIZE_N_Q: to->size = ARRAY_SIZE_N_Q; break;
         case SIZE_N_K: to->size = ARRAY_SIZE_N_K; break;
+        case SIZE_HEADS: to->size = ARRAY_SIZE_HEADS; break;
         case SIZE_QUERY_BLOCKS:
-            to->size = ARRAY_SIZE_N_Q;
+        case SIZE_KEY_BLOCKS:
+            to->size = axis->source == SIZE_KEY_BLOCKS ? ARRAY_SIZE_N_K : ARRAY_SIZE_N_Q;
             to->block = axis->extent;
             break;
         case SIZE_MEMBERS:

@@ -279,6 +279,8 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
         case SIZE_QUERY_BLOCKS:
+        case SIZE_KEY_BLOCKS:
+        case SIZE_HEADS:
             if (s->window)
                 walk(w, s->body, weight);
             else

@@ -76,8 +76,17 @@ static void check_elements(void *user, const char *key, const struct expression 
     const bool at_positions = strcmp(key, "log") == 0 || strcmp(key, "rate") == 0;
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
+        bool tokens = false;
+        for (int n = 0; n < element->array->rank; n++)
+            tokens |= element->array->axis[n].extent == EXTENT_NQ || element->array->axis[n].extent == EXTENT_NK;
         for (int n = 0; n < element->array->rank; n++) {
             const enum array_extent extent = element->array->axis[n].extent;
+            if (tokens && extent == EXTENT_B && !is_subscript(element, n, NAME_b)) {
+                diagnostics_error(x->d, element->at,
+                                  "decoding reads an axis B of '%s' at 'b', not at another subscript",
+                                  element->array->name);
+                if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
+            }
             const bool keys = extent == EXTENT_NK;
             if (keys && (at_positions ? is_subscript(element, n, NAME_t)
                                       : is_subscript(element, n, NAME_j) || is_subscript(element, n, NAME_i)))

@@ -49,6 +49,10 @@ const char *emit_suffix(const struct compilation *c)
 const char *emit_size(const struct module *m, int axis)
 {
     const struct axis *a = &m->axis[axis];
+    const long long block = (long long)a->extent;
+    if (a->source == SIZE_QUERY_BLOCKS || a->source == SIZE_KEY_BLOCKS)
+        return arena_printf(m->arena, "((%s + %lld) / %lld)",
+                            size_name(a->source == SIZE_KEY_BLOCKS ? SIZE_N_K : SIZE_N_Q), block - 1, block);
     return axis_is_counted(a) ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
 }
 

@@ -56,7 +56,7 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
     const char *stride = arena_printf(arena, "%s_stride_%d", name, emit_axis_of_caller(x, a, k));
     if (emit_strided_rows(x, a)) {
         const enum size_source source = source_of(x, a, k);
-        const bool head = source == SIZE_KV_HEADS || source == SIZE_MEMBERS,
+        const bool head = source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS,
                    row = axis_is_sequence(&x->m->axis[a->axes[k]]) || source == SIZE_ROWS;
         if (source == SIZE_BATCH || head || row)
             stride = arena_printf(arena, "%s_%s", name, row ? "row" : head ? "head" : "batch");

@@ -72,6 +72,17 @@ static bool task_fixes(const struct emitter *x, enum size_source source)
     return false;
 }
 
+/* Returns whether the array has an axis of this size that is not the task's: it is read at other indices, too. */
+static bool reads_all(const struct emitter *x, const struct array *a, enum size_source source)
+{
+    for (int k = 0; k < a->rank; k++) {
+        const enum size_source own = x->m->axis[a->axes[k]].source;
+        if (own == SIZE_HEADS && source == SIZE_KV_HEADS) return true;
+        if (own == source && !x->task_axis[a->axes[k]]) return true;
+    }
+    return false;
+}
+
 /* Returns C for the struct attn_strides of an array with a row per token. */
 static const char *strides_of(const struct emitter *x, const struct array *a)
 {
@@ -86,7 +97,8 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
 {
     struct arena *arena = x->m->arena;
     const bool members = emit_has_members(x, a), rows = emit_of_rows(x, a) && !emit_strided_rows(x, a),
-               b = task_fixes(x, SIZE_BATCH), g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
+               b = task_fixes(x, SIZE_BATCH) && !reads_all(x, a, SIZE_BATCH),
+               g = task_fixes(x, SIZE_KV_HEADS) && !reads_all(x, a, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
     const char *strides = strides_of(x, a),
                *head = !members ? "g"
                        : m      ? "(g * members + m)"
@@ -262,7 +274,8 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
 /* Declares the sizes that the C text `users` names. */
 static void sizes(struct emitter *x, const char *users, struct text *out)
 {
-    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K, SIZE_ROWS};
+    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_HEADS,
+                                             SIZE_N_Q,   SIZE_N_K,      SIZE_ROWS};
     const char *chunks = NULL;
     for (int a = 0; a < x->m->axes; a++) {
         const char *size = emit_size(x->m, a),

@@ -15,7 +15,7 @@ struct user_array {
     int rank;
     struct user_axis {
         enum array_extent extent;
-        int64_t number; /* EXTENT_NUMBER */
+        int64_t number; /* EXTENT_NUMBER: the size; otherwise what the size is divided by, rounded up */
     } axis[MAX_RANK];
 };
 struct user_arrays {

@@ -179,8 +179,8 @@ static json_t *extents(const struct key_row *row)
     json_t *const words = json_array();
     for (int k = EXTENT_B; k <= EXTENT_E; k++)
         json_array_append_new(words, json_string(array_extent_name((enum array_extent)k)));
-    return json_pack("{s:s, s:i, s:{s:[o, {s:o}]}}", "type", "array", "maxItems", 5, "items", "anyOf", integer(row),
-                     "enum", words);
+    return json_pack("{s:s, s:i, s:{s:[o, {s:o}, {s:s, s:s}]}}", "type", "array", "maxItems", 5, "items", "anyOf",
+                     integer(row), "enum", words, "type", "string", "pattern", "^(Nq|Nk|D|E) */ *[1-9][0-9]*$");
 }
 
 static json_t *value(const struct key_row *row)

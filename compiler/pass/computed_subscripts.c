@@ -252,7 +252,8 @@ bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64
     bool row = false; /* a row at a computed position */
     if (a->kind != ARRAY_PARAM || !ref_uses_axis(r, lane)) return false;
     if (ref_computes_with(r, lane)) return true;
-    for (int k = 0; k < r->rank; k++) row |= ref_axis(r, k) < 0 && axis_is_sequence(&l->module->axis[a->axes[k]]);
+    for (int k = 0; k < r->rank; k++)
+        row |= ref_axis(r, k) < 0 && l->module->axis[a->axes[k]].source != SIZE_CONSTANT && r->sub[k]->op != EXPR_INT;
     const bool vectors = ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
     return row && !vectors;
 }

@@ -130,12 +130,24 @@ const char *array_extent_name(enum array_extent extent)
     return extent_names[extent];
 }
 
-/* Returns the extent with this name, or EXTENT_NUMBER if there is none. */
-static enum array_extent extent_of(const char *name)
+/* Reads a size such as "Nk" or "Nk / 64". Its extent is EXTENT_NUMBER if the text is no size. */
+static struct user_axis axis_of(const char *text, int64_t most)
 {
+    const size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+    const char *rest = text + length + strspn(text + length, " ");
+    struct user_axis axis = {EXTENT_NUMBER, 1};
     int k = EXTENTS - 1;
-    while (k > 0 && strcmp(extent_names[k], name) != 0) k--;
-    return (enum array_extent)k;
+    while (k > 0 && (strlen(extent_names[k]) != length || strncmp(extent_names[k], text, length) != 0)) k--;
+    if (*rest == '/') {
+        rest += 1 + strspn(rest + 1, " ");
+        const size_t digits = strspn(rest, "0123456789");
+        if (digits == 0 || digits > 18 || rest[digits]) return axis;
+        axis.number = strtoll(rest, NULL, 10);
+        if (axis.number < 1 || axis.number > most) return axis;
+    } else if (*rest)
+        return axis;
+    axis.extent = (enum array_extent)k;
+    return axis;
 }
 
 static void read_extents(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct user_array *a)
@@ -155,12 +167,16 @@ static void read_extents(struct spec_reader *r, const struct key_row *row, struc
             *axis = (struct user_axis){EXTENT_NUMBER, item->integer};
             continue;
         }
-        axis->extent = item->kind == YAML_WORD ? extent_of(item->text) : EXTENT_NUMBER;
+        *axis = axis_of(item->kind == YAML_WORD ? item->text : "", row->high);
         if (axis->extent == EXTENT_NUMBER) {
-            spec_error(r, item, "'%s': expected an integer from %lld to %lld or one of B, H, G, Nq, Nk, D, E, found %s",
+            spec_error(r, item,
+                       "'%s': expected an integer from %lld to %lld or one of B, H, G, Nq, Nk, D, E, or one of them "
+                       "divided by an integer, found %s",
                        row->key, (long long)row->low, (long long)row->high, spec_found(r, item));
             continue;
         }
+        if (axis->number > 1 && (axis->extent == EXTENT_B || axis->extent == EXTENT_H || axis->extent == EXTENT_G))
+            spec_error(r, item, "'%s': an axis of divided B, H or G is not compiled yet", row->key);
         for (int before = 0; before < k; before++)
             if (a->axis[before].extent == axis->extent)
                 spec_error(r, item, "'%s': two axes of size %s are not compiled yet", row->key, item->text);

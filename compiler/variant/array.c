@@ -3,25 +3,87 @@
 
 #include <string.h>
 
-/* Returns the axes of the parameter. Axis H becomes key/value heads and their members. */
+/* Which axes of an array are read at other indices than those of the current batch entry and heads, as bits. */
+struct computed {
+    const struct user_array *array;
+    uint32_t axes;
+};
+
+/* The name that the subscript of an axis usually is; EXPRESSION_NAMES: the axis has none. */
+static enum expression_name own_name(const struct user_axis *axis)
+{
+    return axis->extent == EXTENT_B   ? NAME_b
+           : axis->extent == EXTENT_H ? NAME_h
+           : axis->extent == EXTENT_G ? NAME_g
+                                      : EXPRESSION_NAMES;
+}
+
+static void find_computed(void *user, const char *key, const struct expression *e)
+{
+    struct computed *const found = user;
+    (void)key;
+    for (int n = 0; n < e->elements; n++)
+        for (int k = 0; k < e->element[n].array->rank && e->element[n].array == found->array; k++) {
+            const struct expr *const at = e->element[n].sub[k];
+            const enum expression_name own = own_name(&found->array->axis[k]);
+            if (own != EXPRESSION_NAMES && (at->op != EXPR_INDEX || at->integer != own))
+                found->axes |= UINT32_C(1) << k;
+        }
+}
+
+static uint32_t computed_axes(const struct builder *x, const struct user_array *a)
+{
+    struct computed found = {.array = a};
+    spec_expressions(x->spec, find_computed, &found);
+    return found.axes;
+}
+
+/* Makes an axis that only arrays have, or returns the existing one. */
+static int own_axis(struct builder *x, const char *name, enum size_source source, int64_t extent)
+{
+    const int axis = module_find_axis(x->m, name);
+    return axis >= 0 ? axis : module_axis(x->m, name, source, extent);
+}
+
+/* Returns the axis of a sequence or of its blocks. */
+static int sequence_axis(struct builder *x, const struct user_axis *axis, int whole, enum size_source blocks)
+{
+    if (axis->number <= 1) return whole;
+    return own_axis(x, arena_printf(x->m->arena, "%s_%lld", size_name(blocks), (long long)axis->number), blocks,
+                    axis->number);
+}
+
+/* Returns the constant axis of D or E, or of its parts. */
+static int constant_axis(struct builder *x, const struct user_array *a, int k, int whole)
+{
+    const int64_t by = a->axis[k].number, extent = (x->m->axis[whole].extent + by - 1) / by;
+    return by <= 1 ? whole : build_axis(x, arena_printf(x->m->arena, "%s_%d", a->name, k + 1), extent);
+}
+
+/* Returns the axes of the parameter. Axis H of query heads is the two axes of key/value heads and their members. An
+   axis that is read at computed indices is an axis of its own, because a task has only one index of the others. */
 static int axes_of(struct builder *x, const struct user_array *a, int *axes)
 {
+    const uint32_t computed = computed_axes(x, a);
     int rank = 0;
-    for (int k = 0; k < a->rank; k++) switch (a->axis[k].extent) {
+    for (int k = 0; k < a->rank; k++) {
+        const bool own = computed >> k & 1;
+        switch (a->axis[k].extent) {
         case EXTENT_NUMBER:
             axes[rank++] = build_axis(x, arena_printf(x->m->arena, "%s_%d", a->name, k + 1), a->axis[k].number);
             break;
-        case EXTENT_B: axes[rank++] = x->b; break;
+        case EXTENT_B: axes[rank++] = own ? own_axis(x, "entry", SIZE_BATCH, 0) : x->b; break;
         case EXTENT_H:
-            axes[rank++] = x->kv;
-            axes[rank++] = x->member;
+            axes[rank++] = own ? own_axis(x, "head", SIZE_HEADS, 0) : x->kv;
+            if (!own) axes[rank++] = x->member;
             break;
-        case EXTENT_G: axes[rank++] = x->kv; break;
-        case EXTENT_NQ: axes[rank++] = x->queries; break;
-        case EXTENT_NK: axes[rank++] = x->j; break;
-        case EXTENT_D: axes[rank++] = x->d; break;
-        case EXTENT_E: axes[rank++] = x->e; break;
+        case EXTENT_G: axes[rank++] = own ? own_axis(x, "kv_head", SIZE_KV_HEADS, 0) : x->kv; break;
+        case EXTENT_NQ: axes[rank++] = sequence_axis(x, &a->axis[k], x->queries, SIZE_QUERY_BLOCKS); break;
+        case EXTENT_NK: axes[rank++] = sequence_axis(x, &a->axis[k], x->j, SIZE_KEY_BLOCKS); break;
+        case EXTENT_D: axes[rank++] = constant_axis(x, a, k, x->d); break;
+        case EXTENT_E: axes[rank++] = constant_axis(x, a, k, x->e); break;
         }
+    }
     return rank;
 }
 
@@ -44,6 +106,11 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
                                         : build_sub(x, build_size_of(x, axis), build_integer(x, 1));
     if (at->op == EXPR_INT && a->source == SIZE_CONSTANT)
         return build_integer(x, at->integer < 0 ? 0 : at->integer < a->extent ? at->integer : a->extent - 1);
+    const enum size_source divided = a->source == SIZE_QUERY_BLOCKS ? SIZE_N_Q : SIZE_N_K;
+    if ((a->source == SIZE_QUERY_BLOCKS || a->source == SIZE_KEY_BLOCKS) && at->op == EXPR_DIV &&
+        at->arg[0]->op == EXPR_INDEX && x->m->axis[at->arg[0]->integer].source == divided &&
+        at->arg[1]->op == EXPR_INT && at->arg[1]->integer == a->extent)
+        return at;
     if (at->op == EXPR_INDEX && x->m->axis[at->integer].source == a->source &&
         (a->source != SIZE_CONSTANT || x->m->axis[at->integer].extent <= a->extent))
         return at;
@@ -53,13 +120,6 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
     const bool query = axis == x->j && is_shifted(at, build_query_position(x), &shift) && shift <= 0;
     if (!before_end && !query) at = build_op2(x, EXPR_MIN, at, last);
     return from_start ? at : build_op2(x, EXPR_MAX, at, build_integer(x, 0));
-}
-
-/* Reports that a subscript of batches or heads is not the plain name. */
-static void refuse(struct builder *x, const struct user_array *a, const char *axis, const char *name)
-{
-    diagnostics_error(x->diagnostics, x->at, "'%s': a subscript of an axis %s other than '%s' is not compiled yet",
-                      a->name, axis, name);
 }
 
 /* Returns the element of an array of integers or truth values. */
@@ -90,17 +150,19 @@ static struct ref reference(struct builder *x, const struct user_array *a, const
 {
     struct ref r = graph_ref(x->g, parameter_of(x, a), NULL);
     const int *const axes = x->g->value[r.of].axes;
+    const uint32_t computed = computed_axes(x, a);
     for (int k = 0, n = 0; k < a->rank; k++, n++) switch (a->axis[k].extent) {
+        case EXTENT_B:
+        case EXTENT_G:
+            if (computed >> k & 1) r.sub[n] = clamped(x, at[k], axes[n]);
+            break;
         case EXTENT_H:
-            if (at[k] != build_head(x)) refuse(x, a, "H", "h");
+            if (computed >> k & 1) {
+                r.sub[n] = clamped(x, at[k], axes[n]);
+                break;
+            }
             n++;
             if (x->of_keys) r.sub[n] = build_integer(x, 0);
-            break;
-        case EXTENT_G:
-            if (at[k] != build_index_of(x, x->kv)) refuse(x, a, "G", "g");
-            break;
-        case EXTENT_B:
-            if (at[k] != build_index_of(x, x->b)) refuse(x, a, "B", "b");
             break;
         case EXTENT_NUMBER:
         case EXTENT_NQ:

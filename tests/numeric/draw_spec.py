@@ -123,7 +123,8 @@ ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{
             ('{a}[{n} * (i > j) + h % 3]', ['{n}']), ('{a}[i - i][fmin(i - j, 4)]', ['{n}', 'D']),
             ('{a}[b][h][j]', ['B', 'H', 'Nk']), ('{a}[g][j][{n} / 2]', ['G', 'Nk', '{n}']), ('{a}[b][j]', ['B', 'Nk']),
             ('{a}[b][h][i]', ['B', 'H', 'Nk']), ('{a}[i] * {a}[j]', ['Nk']), ('{a}[h][row]', ['H', 'Nq']),
-            ('{a}[b][row][1]', ['B', 'Nq', '{n}']), ('{a}[b][h]', ['B', 'H'])]
+            ('{a}[b][row][1]', ['B', 'Nq', '{n}']), ('{a}[b][h]', ['B', 'H']), ('{a}[h / 2]', ['H']), ('{a}[H - 1 - h][j]', ['H', 'Nk']),
+            ('{a}[(b + 1) % B][h % 3]', ['B', 'H']), ('{a}[g * 7 - b][j / 4]', ['G', 'Nk / 4']), ('{a}[h + 1][i - j]', ['H', '{n}'])]
 
 
 # Conditions on elements of arrays: shapes and types
@@ -131,13 +132,15 @@ GIVEN = [('{a}[b][row][j]', ['B', 'Nq', 'Nk'], 'bool'), ('{a}[h][j]', ['H', 'Nk'
          ('{a}[b][i] == {a}[b][j]', ['B', 'Nk'], 'int'), ('j < {a}[b]', ['B'], 'int'), ('{a}[b][h] / 3 <= j', ['B', 'H'], 'int'),
          ('i - j < {a}', [], 'int'), ('{a}[row] / 2 <= j && j < {a}[row] / 2 + 9', ['Nq'], 'int'), ('{a}[i / 8 - j / 8 + 2]', [5], 'bool'),
          ('{a}[h][i % 5] != j % 3', ['H', 5], 'int'), ('{a}[i % 3][j % 4] || i == j', [3, 4], 'bool'), ('{a}[b] ? j <= i : j < 40', ['B'], 'bool'),
-         ('{a}[g][j] < {a}[g][i]', ['G', 'Nk'], 'int'), ('{a}[{a}[j] % 7] % 2', ['Nk'], 'int')]
+         ('{a}[g][j] < {a}[g][i]', ['G', 'Nk'], 'int'), ('{a}[{a}[j] % 7] % 2', ['Nk'], 'int'),
+         ('{a}[b][h][row / 8][j / 8]', ['B', 'H', 'Nq / 8', 'Nk / 8'], 'bool'), ('{a}[row / 5][j / 16] || i == j', ['Nq / 5', 'Nk / 16'], 'bool'),
+         ('{a}[h * h - 3][j]', ['H', 'Nk'], 'bool'), ('{a}[B - 1 - b][i] <= {a}[b][j]', ['B', 'Nk'], 'int'), ('j < {a}[b / 2][H - 1 - h]', ['B', 'H'], 'int')]
 
 
 def given(rng, spec):
     """Adds a condition on elements of arrays to the mask."""
     text, shape, kind = rng.choice(GIVEN)
-    if 'decode' in spec.get('emit', []) and ('Nk' in shape or 'Nq' in shape): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
+    if 'decode' in spec.get('emit', []) and re.search('Nk|Nq', str(shape)): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
     name = 'u%d' % len(spec.get('arrays', {}))
     spec.setdefault('arrays', {})[name] = {'shape': shape, 'type': kind}
     condition = {'expr': text.format(a=name)}

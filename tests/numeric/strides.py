@@ -44,11 +44,14 @@ CASES = {   # base, element, shapes and types
     'mask_of_lengths': (MASK, 'j < a[b][h]', {'a': (['B', 'H'], 'int')}),
     'mask_by_index': (MASK, 'a[a[j] % 7] % 2', {'a': (['Nk'], 'int')}),
     'mask_of_ints': (MASK, 'a[b][h][row][j] % 2', {'a': (['B', 'H', 'Nq', 'Nk'], 'int')}),
+    'other_heads': (SOFTMAX, 'a[H - 1 - h][j] + c[h / 2]', {'a': ['H', 'Nk'], 'c': ['H']}),
+    'other_entries': (SOFTMAX, 'a[(b + 1) % B][row][j]', {'a': ['B', 'Nq', 'Nk']}),
+    'blocks': (MASK, 'a[b][h][row / 8][j / 8]', {'a': (['B', 'H', 'Nq / 8', 'Nk / 8'], 'bool')}),
     'decay': (DECAY, 'a[b][h][t]', {'a': ['B', 'H', 'Nk']}),
     'decay_of_elements': (LINEAR, 'a[b][h][t][d]', {'a': ['B', 'H', 'Nk', 'D']}),
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
 }
-NO_GRADIENTS = ('key_of_query',)   # attnc refuses the gradient
+NO_GRADIENTS = ('key_of_query', 'other_heads', 'other_entries')   # attnc refuses the gradient
 DECODED = ('table', 'key', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels')
 B, H, G, D = 2, 4, 2, 8
 

@@ -197,18 +197,33 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         lower_query_loops(x, &at, open, true, lower_query_body(x));
 }
 
+/* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that does.
+   If that one has a state, the kernel has no other loops over queries. */
+static void join_groups(const struct graph *g, int *group)
+{
+    for (int o = 0; o < g->outputs; o++) {
+        struct roles own, other;
+        if (roles_of(g, o, &own) || own.stream >= 0 || own.chunk >= 0 || own.outer || own.slices >= 0) continue;
+        for (int p = 0; p < g->outputs; p++)
+            if (!roles_of(g, p, &other) && other.stream >= 0 && other.lane == own.lane && other.rows == own.rows)
+                group[o] = group[p];
+    }
+}
+
 /* Outputs of one group share loops (output_groups). Each group recomputes values that several need. */
 void pass_lower(struct compilation *c)
 {
     const struct graph *all = c->graph;
     int group[MAX_OUTPUTS];
     const int groups = output_groups(all, group);
+    if (!program_is_backward(&c->program)) join_groups(all, group);
     c->loops = loops_new(all->module);
     for (int n = 1; n <= groups; n++) {
         struct graph *g = graph_copy(all);
         g->outputs = 0;
         for (int o = 0; o < all->outputs; o++)
             if (group[o] == n) g->output[g->outputs++] = all->output[o];
+        if (g->outputs == 0) continue;
         if (g->outputs < all->outputs) graph_sweep(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
