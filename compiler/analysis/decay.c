@@ -6,9 +6,10 @@
 
 enum { QUERY, KEY, MAX_LINES = 8 };
 
-/* An exponent, as a sum:
-   - scale * (query * position of the query + key * position of the key), for each line
-   - terms[QUERY], without the key, and terms[KEY], without the query */
+/* An exponent is the sum of
+   - scale * (query * position of the query + key * position of the key) of each line[k],
+   - terms[QUERY], which do not depend on the key,
+   - terms[KEY], which do not depend on the query. */
 struct exponent {
     struct module *m;
     const struct value *value;

@@ -142,8 +142,7 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
     }
 }
 
-/* Narrows *out to the bounds of position * P + s->first * first + s->tile * tile + s->remaining * remaining + x, for
-   x in `span`. */
+/* Narrows *out to the bounds of a sum: position * P, the terms of s, and a number in `span`. */
 static void close(const struct finder *x, const struct sum *s, struct span span, int64_t position, struct bounds *out)
 {
     span = add(span, scale((struct span){1, NONE}, s->tile));

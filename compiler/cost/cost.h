@@ -12,8 +12,8 @@
 
 /* Returns the smallest number of keys for which the linear form takes less work than the quadratic form. (model.c) */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
-/* Returns the largest number of queries for which the quadratic form takes less work per key. All queries of heads
-   that share the key count. */
+/* Returns the largest number of queries for which the quadratic form takes less work per key. The number
+   includes the queries of all heads that read the same key. */
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Returns the reason why the linear form takes more work at every length, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);

@@ -1,6 +1,6 @@
-/* This file prints C for the arrays that a spec declares. Callers may give a stride for each axis of such an array, so
-   the strides are variables in the emitted C. An expression numbers the rows of an array of integers in order; here the
-   number is divided into the subscripts of the axes. */
+/* Prints C for the arrays that a spec declares. Callers may give a stride for each axis of such an array, so the
+   strides are variables in the emitted C.
+   An expression has one number for a row of an array of integers. This file divides it into subscripts of the axes. */
 #include "printer.h"
 
 #include <stdlib.h>

@@ -45,8 +45,9 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 
 static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile);
 
-/* Whether e, an expression of statement s, is never negative if `self` is not (`self` may be NULL). Other operands
-   are tiles written from `body` to s; NULL: unknown. */
+/* Whether expression e of statement s is never negative.
+   - self: an operand that is not negative, or NULL
+   - body: the first of the statements that write the other operands, or NULL if these may be negative */
 static bool never_negative(const struct stmt *body, const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {

@@ -158,7 +158,8 @@ static bool is_read(struct module *m, const struct stmt *s, int array)
     return read;
 }
 
-/* Removes assignments to tiles that are not read, except kept ones. The first operand replaces unused ones. */
+/* Removes assignments to tiles that are neither read nor kept. Operands that no assignment uses become copies of the
+   first operand. */
 static void without_unread(const struct loops *l, struct stmt *first)
 {
     for (struct stmt *s = first; s; s = s->next) {

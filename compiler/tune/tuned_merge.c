@@ -172,7 +172,7 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    int n = 0, last = -1; /* last: the index in the file of the last entry written; -1: a found entry, or none yet */
+    int n = 0, last = -1; /* last: the file's entry in out[n - 1]; -1: it is a found entry, or n is 0 */
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;
         if (was && listed(found, count, tuned_length(was))) {

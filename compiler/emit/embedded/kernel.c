@@ -59,8 +59,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     int64_t dropped; /* keys between the first and last ones, which the state does not store */
 #endif
 #if IN_ORDER
-    /* progress[head][1 + tile]: the tile has added to all positions before this number. NULL: one thread computes
-       all tiles of a head. */
+    /* progress[head][1 + tile] = n: the tile has added to positions 0 to n - 1. NULL: one thread computes all tiles of
+       a head. */
     int64_t *progress, tiles;
 #endif
 };

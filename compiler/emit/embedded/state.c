@@ -3,9 +3,12 @@
    - row: the elements that one token adds to an array of keys or values, or to a parameter with a row per key */
 
 /* ==== the state of sequences that grow ==== */
-/* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
-   one. */
+/* A state is one block of memory with
+   - this header
+   - a struct sequence for each sequence
+   - the sums over the first keys of each sequence
+   - earlier sums, to which a sequence can go back
+   - rows of the keys and values that are not in the sums, or that the kernel reads one by one */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -164,9 +167,11 @@ static size_t bytes_of_attending(void)
 }
 
 #endif
-/* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   READ_BACK rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
-   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+/* Returns the largest s->first that later tokens allow. Later tokens read
+   - the rows of keys that are not in the sums,
+   - READ_BACK rows before them,
+   - the first rows, if the state always keeps them.
+   A sequence that may go back also needs rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
 static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
     (void)rewind;
@@ -698,7 +703,7 @@ static int remember_sums(const struct rows *to, int64_t to_row, const struct row
 }
 
 #if UNCOPIED
-/* The number of rows before the new ones that a call reads from its own prefix sums. */
+/* How many earlier rows of prefix sums a call copies before its new rows. */
 enum { EARLIER_SUMS = 1 + READ_BACK };
 
 /* Returns the bytes of the prefix sums of n tokens and the earlier ones, for all sequences. */

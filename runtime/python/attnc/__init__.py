@@ -5,8 +5,8 @@
     out = attend(q, k, v, seed=1)      # arrays of NumPy, PyTorch or JAX; PyTorch and JAX can differentiate the call
     out = attnc.attention(q, k, v, weight="(1 + s) * (1 + s)", mask="j <= i && i - j < 256")
 
-attnc.torch needs PyTorch, attnc.transformers also transformers, and attnc.jax needs JAX. Compiling a kernel needs a C compiler: clang, gcc, or the command
-in $ATTNC_CC.
+attnc.torch needs PyTorch, attnc.transformers also transformers, and attnc.jax needs JAX. Compiling a kernel needs a C
+compiler: clang, gcc, or the command in $ATTNC_CC.
 """
 from __future__ import annotations
 

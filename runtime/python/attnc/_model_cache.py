@@ -20,8 +20,9 @@ def _begin_in(room: Optional[Tensor], held: Tensor) -> Optional[int]:
 
 
 def _appended(room: Optional[Tensor], held: Optional[Tensor], new: Tensor) -> Tuple[Tensor, Tensor]:
-    """The memory, and in it the tokens of `held` followed by those of `new`. Nothing is copied but `new` if `held` is in
-    `room` and there is space after it."""
+    """Appends the tokens of `new` to `held`. Returns their memory, and all the tokens in it.
+
+    If `held` is in `room` and there is space after it, only `new` is copied."""
     n, more = 0 if held is None else held.shape[2], new.shape[2]
     begin = None if held is None else _begin_in(room, held)
     if room is None or begin is None or begin + n + more > room.shape[2]:
