@@ -90,8 +90,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *sum_0; /* [B,H,n_q,64], or NULL */
-    /* progress[head][1 + tile]: the tile has added to all positions before this number. NULL: one thread computes
-       all tiles of a head. */
+    /* progress[head][1 + tile] = n: the tile has added to positions 0 to n - 1. NULL: one thread computes all tiles of
+       a head. */
     int64_t *progress, tiles;
 };
 

@@ -107,8 +107,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dsink;
     float *partial_0;
     float *sum_0; /* [B,H,n_q,64], or NULL */
-    /* progress[head][1 + tile]: the tile has added to all positions before this number. NULL: one thread computes
-       all tiles of a head. */
+    /* progress[head][1 + tile] = n: the tile has added to positions 0 to n - 1. NULL: one thread computes all tiles of
+       a head. */
     int64_t *progress, tiles;
 };
 
@@ -8205,9 +8205,12 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
 }
 
 /* ==== the state of sequences that grow ==== */
-/* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
-   one. */
+/* A state is one block of memory with
+   - this header
+   - a struct sequence for each sequence
+   - the sums over the first keys of each sequence
+   - earlier sums, to which a sequence can go back
+   - rows of the keys and values that are not in the sums, or that the kernel reads one by one */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -8346,9 +8349,11 @@ static size_t bytes_of_attending(void)
     return bytes;
 }
 
-/* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   127 rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
-   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+/* Returns the largest s->first that later tokens allow. Later tokens read
+   - the rows of keys that are not in the sums,
+   - 127 rows before them,
+   - the first rows, if the state always keeps them.
+   A sequence that may go back also needs rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
 static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
     (void)rewind;

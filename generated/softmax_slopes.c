@@ -3403,9 +3403,12 @@ int softmax_slopes_forward(const struct attn_problem *problem, const struct soft
 }
 
 /* ==== the state of sequences that grow ==== */
-/* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
-   one. */
+/* A state is one block of memory with
+   - this header
+   - a struct sequence for each sequence
+   - the sums over the first keys of each sequence
+   - earlier sums, to which a sequence can go back
+   - rows of the keys and values that are not in the sums, or that the kernel reads one by one */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -3493,9 +3496,11 @@ static struct rows rows_in(const struct places *at, int64_t b)
 
 #define extend_version() version(INT64_MAX, MANY_ROWS, 0)
 
-/* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   -1 rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
-   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+/* Returns the largest s->first that later tokens allow. Later tokens read
+   - the rows of keys that are not in the sums,
+   - -1 rows before them,
+   - the first rows, if the state always keeps them.
+   A sequence that may go back also needs rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
 static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
     (void)rewind;

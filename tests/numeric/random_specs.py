@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""Random specs over the whole language: attnc accepts each or says why not, and gcc and clang compile it without a
-warning.
+"""Random specs over the whole language.
 
-random_specs.py ATTNC [--count N] [--check N] [--seed N]. A case is repeated with --only and the same seed, a spec in
-a file with --spec FILE. The first --check specs go through `attnc run`, compared with definitions.py, and `attnc
-check`; their gradients are compared with gradient_definitions.py if autograd can be installed. The others are only
-compiled, and their expressions and numbers are of any kind. If attnc refuses something for a valid reason (a knob
-without effect, a linear form that does not exist), it is removed, and the case continues. For a failure, the
-smallest spec that fails in the same way is printed.
+random_specs.py ATTNC [--count N] [--check N] [--seed N] [--only CASE] [--spec FILE]
+
+- attnc accepts each spec or says why not. gcc and clang compile it without a warning.
+- The first --check specs go through `attnc run`, compared with definitions.py, and through `attnc check`.
+- Their gradients are compared with gradient_definitions.py, if autograd can be installed.
+- The others are only compiled. Their expressions and numbers are of any kind.
+- A part that attnc refuses for a valid reason, such as a knob without effect, is removed. Then the case continues.
+- For a failure, the smallest spec that fails in the same way is printed.
+- --only with the same seed repeats a case. --spec takes a spec from a file.
 """
 import ast
 import copy
