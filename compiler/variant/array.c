@@ -61,7 +61,7 @@ static int constant_axis(struct builder *x, const struct user_array *a, int k, i
 }
 
 /* Returns the axes of the parameter. Axis H of query heads is the two axes of key/value heads and their members. An
-   axis that is read at computed indices is an axis of its own, because a task has only one index of the others. */
+   axis that is read at computed indices is a separate axis, because a task has only one index of the others. */
 static int axes_of(struct builder *x, const struct user_array *a, int *axes)
 {
     const uint32_t computed = computed_axes(x, a);

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""Every two features of the language in one kernel: rows of a table in which every two choices of different factors
-occur together at least once, each through `attnc check`, which compares forward, sequences in pieces and gradients, all
-and some of them, with the float64 interpreter.
+"""Every two features of the language in one kernel.
 
-pairs.py ATTNC [--all] [--seed N]. A call without --all takes a part of the table, chosen by the seed. RULES has the
-pairs that attnc refuses: a pair that is in no row is refused in every spec, which the case `refused` confirms.
+pairs.py ATTNC [--all] [--seed N]
+
+- In a table of specs, every two choices of different factors occur together in at least one row.
+- `attnc check` checks each row: forward, sequences in pieces, and all and some of the gradients.
+- Without --all, only a part of the table is taken, chosen by the seed.
+- RULES has the pairs that attnc refuses. The case `refused` confirms that every spec with such a pair is refused.
 """
 import os
 import random

@@ -1,14 +1,16 @@
 #!/usr/bin/python3
-"""Random specs with gradients: what compiled kernels give for a direction, against central differences of the kernels
-themselves.
+"""Random specs with gradients: compiled kernels against central differences of the same kernels.
 
-random_gradients.py ATTNC [--count N] [--seed N]. Every spec is compiled for float64, where differences are good to
-many digits; <grad, u> by each of q, k, v and the learned parameters has to be the slope of <out, dout> along u.
-A call that wants some of them, on another number of threads, gives the same bits.
-Lengths are around a tile, heads grouped, and there may be more or fewer queries than keys. A case is repeated with
---only and the same seed, a spec in a file with --spec FILE. Where differences at several steps do not agree, near a
-kink or where weights nearly cancel, and where attnc has no gradients, another spec is drawn. Of what fails the smallest
-spec that fails in the same way is printed.
+random_gradients.py ATTNC [--count N] [--seed N] [--only CASE] [--spec FILE]
+
+- Specs are compiled for float64, where differences have many correct digits.
+- For a random direction u of q, k, v or a learned parameter, <gradient, u> must be the slope of <out, dout> along u.
+- A call for some of the gradients, on another number of threads, must give the same bits.
+- Lengths are near that of a tile. Heads are grouped. There may be more or fewer queries than keys.
+- Another spec is drawn if attnc has no gradients, or if differences at several steps do not agree. They do not near a
+  kink, or where weights nearly cancel.
+- For a failure, the smallest spec that fails in the same way is printed.
+- --only with the same seed repeats a case. --spec takes a spec from a file.
 """
 import copy
 import ctypes

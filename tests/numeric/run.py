@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""`attnc run` compared with definitions.py: every two choices of similarity, mask, prepare, normalize, dtype, sizes and
-shape occur together in some kernel.
+"""Compares `attnc run` with definitions.py.
 
-Every case is one kernel, compiled once and run on several shapes. The tolerance of a row is the mean of allowed_error
-over several seeds, or twice the error of definitions.py in the kernel's own arithmetic, if that is larger. It is
-multiplied by 2^-29 for f64. For 16 bits it applies before rounding, and for products of bf16 it is widened by their
-rounding.
-
-The answer is definitions.py in wider arithmetic than the kernel's: float64 for f32, 80 bits for f64. In f64 a row
-may also change as by half a unit in the last place of its logits, which are doubles in any kernel, because
-allowed_error perturbs only the inputs.
+- Every two choices of similarity, mask, prepare, normalize, dtype, sizes and shape occur together in some kernel.
+- A case is one kernel, compiled once and run on several shapes.
+- The answer is definitions.py in wider arithmetic than the kernel's: float64 for f32, 80 bits for f64.
+- The tolerance of a row is the larger of two numbers: the mean of allowed_error over several seeds, and twice the error
+  of definitions.py in the kernel's own arithmetic.
+- The tolerance is multiplied by 2^-29 for f64. For 16 bits it applies before rounding. For products of bf16 it includes
+  the rounding of their operands.
+- In f64, half a unit in the last place of a row's logits is added. Logits are doubles in any kernel, but allowed_error
+  changes only the inputs.
 """
 import os
 import sys

@@ -1,6 +1,6 @@
 """attnc.torch.use(): PyTorch's scaled_dot_product_attention computes on the CPU with kernels of attnc.
 
-It replaces two operators of PyTorch, the fused attention for CPUs and its gradient. The rest of PyTorch does not change:
+It replaces two operators of PyTorch: the fused attention for CPUs, and its gradient. Nothing else changes, because
 autograd, torch.compile and modules such as nn.MultiheadAttention call these operators.
 """
 from __future__ import annotations
