@@ -73,6 +73,35 @@ def models_that_are_out_of_reach(folder):
 
 
 @case
+def gated_delta_rule(folder):
+    """Prompts in one and in two pieces, with a state before and after, with grouped heads."""
+    from transformers.models.qwen3_next import modeling_qwen3_next as modeling
+
+    model_of('Qwen3Next', 'attnc')(ids())
+    ours = modeling.torch_chunk_gated_delta_rule
+    check(getattr(ours, 'of_attnc', False), 'the function is not replaced')
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 300, 2, 8), torch.randn(2, 300, 2, 8)
+    value, rate, gate = torch.randn(2, 300, 4, 6), torch.rand(2, 300, 4), -torch.rand(2, 300, 4)
+    for dtype, limit in (torch.float32, LIMIT), (torch.bfloat16, 0.02):
+        arrays = [a.to(dtype) for a in (query, key, value)] + [gate, rate]
+        for state in None, torch.randn(2, 4, 8, 6):
+            for normalises in True, False:
+                if not normalises:
+                    arrays[1] = arrays[1] / 4
+                more = dict(initial_state=state, output_final_state=True, use_qk_l2norm_in_kernel=normalises)
+                wanted, got = ours.__wrapped__(*arrays, **more), ours(*arrays, **more)
+                near(wanted[0], got[0], 'out', limit)
+                near(wanted[1], got[1], 'state', limit)
+    eager, model = model_of('Qwen3Next'), model_of('Qwen3Next', 'attnc')
+    long = {'input_ids': ids(2, 200)}
+    modeling.torch_chunk_gated_delta_rule = ours.__wrapped__
+    wanted = tokens(eager, long)
+    modeling.torch_chunk_gated_delta_rule = ours
+    check(bool((wanted == tokens(model, long)).all()), 'other tokens')
+
+
+@case
 def padding_with_gaps(folder):
     given = dict(inputs('Llama', 'left'))
     given['attention_mask'][1, 6] = given['attention_mask'][2, 8] = 0

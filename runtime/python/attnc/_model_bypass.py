@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from torch import Tensor, nn
 
+from . import _model_delta as delta
 from ._model_attention import attention
 from ._model_mask import Mask
 
@@ -98,7 +99,10 @@ def reason(config: Any, model_type: str) -> str:
     """The reason why attnc does not reach the attention of a model; "" if it does."""
     name = config.__module__
     module = sys.modules.get(name.replace("configuration_", "modeling_"))
-    if not name.startswith("transformers.models.") or module is None or hasattr(module, "ALL_ATTENTION_FUNCTIONS"):
+    if not name.startswith("transformers.models.") or module is None:
+        return ""
+    delta.extend(module)
+    if hasattr(module, "ALL_ATTENTION_FUNCTIONS"):
         return ""
     own = any(isinstance(kind, type) and issubclass(kind, nn.Module) and kind.__module__ == module.__name__
               and "Attention" in kind.__name__ for kind in vars(module).values())
