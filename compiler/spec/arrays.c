@@ -145,6 +145,7 @@ void spec_read_arrays(struct spec_reader *r)
     all->array = arena_alloc(r->arena, (size_t)node->count * sizeof *all->array + 1);
     for (int k = 0; k < node->count; k++) {
         struct user_array *const a = &all->array[all->count++];
+        *a = (struct user_array){0};
         a->name = node->key[k]->text;
         a->at = node->key[k]->at;
         const bool named = check_name(r, node->key[k]);

@@ -162,6 +162,7 @@ def arrays(rng, spec):
         name, size = 'a%d' % n, str(rng.choice([1, 2, 7, 16, 33]))
         text, shape = rng.choice(ELEMENTS)
         if 'project' in spec and re.search(r'\b([ij]|row)\b', text): text, shape = '{a}[h]', ['H']
+        if grows and '/' in str(shape): text, shape = '{a}[h]', ['H']   # rows of new tokens have no blocks
         element = text.format(a=name, n=size)
         if 'c0' in spec['arrays'] and shape and shape[-1] == '{n}' and rng.random() < 0.7:
             element = re.sub(r'\[[^[]*\]$', '[%s %s]' % (at, rng.choice(['', '% 5', '* 1000000007', '- j', '* (i % 3)'])), element)

@@ -13,7 +13,7 @@ import yaml
 
 import definitions
 from kernel import Objects, State, best_target, compiled
-from suite import Suite, check
+from suite import Failure, Suite, check
 
 SOFTMAX = {'similarity': {'softmax': {'modify': 's + ({e}) / 4'}}}
 CUSTOM = {'similarity': {'custom': {'weight': '(2 + s) * (2 + s) * exp(({e}) / 4)'}}}
@@ -115,6 +115,32 @@ def compare(folder, suite, name, more):
     return '%d layouts' % count
 
 
+def refused(folder, suite):
+    """Strides and arrays that a kernel must refuse before it reads an element."""
+    spec = spec_of('bucket')
+    path = folder + '/bucket.yaml'
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    kernel = compiled(suite, path, folder, suite.target, '-O1')
+    definitions.make_inputs(definitions.load(path), folder + '/in', H, G, 20, 20, B, 3)
+    P = definitions.read_dir(folder + '/in')
+    q, k, v = (P.pop(n) for n in 'qkv')
+    a, c, memory = P['a'], P['c'], np.zeros(4 * P['a'].size + 8, np.uint8)
+    large = np.lib.stride_tricks.as_strided
+    for what, error, given in (('a negative stride', -1, {'a': a[:, ::-1]}), ('a negative stride of integers', -1, {'c': c[::-1]}),
+                               ('an overflow', -5, {'a': large(a, a.shape, (2 ** 62, 4))}),
+                               ('an overflow of a sum', -5, {'c': large(c, c.shape, (2 ** 61, 2 ** 61 // 16))}),
+                               ('an array that is not aligned', -6, {'a': memory[1:1 + 4 * a.size].view(np.float32).reshape(a.shape)})):
+        try: kernel(P | given, q, k, v)
+        except Failure as failure: check(str(failure) == 'forward returned %d' % error, '%s: %s' % (what, failure))
+        else: raise Failure('%s is accepted' % what)
+    for name in 'ac':
+        try: kernel({n: x for n, x in P.items() if n != name}, q, k, v)
+        except Failure as failure: check(str(failure) == 'forward returned -3', 'NULL: %s' % failure)
+        else: raise Failure('NULL is accepted')
+    extreme = np.where(np.arange(c.size).reshape(c.shape) % 2, 2 ** 31 - 1, -2 ** 31).astype(np.int32)
+    check(np.isfinite(kernel(P | {'c': extreme}, q, k, v)).all(), 'indices of 32 bits are not limited')
+
+
 def outputs(kernel, P, q, k, v, dout, more):
     made = {'out': kernel(P, q, k, v)}
     if 'backward' in more: made |= kernel.gradients(P, q, k, v, dout, arrays=True)
@@ -143,6 +169,7 @@ def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.objects = Objects(suite.folder)
     suite.target = best_target()
+    suite.case('refused', refused, suite)
     for name in CASES: suite.case('forward/' + name, compare, suite, name, [])
     for name in CASES:
         if name not in NO_GRADIENTS: suite.case('backward/' + name, compare, suite, name, ['backward'])
