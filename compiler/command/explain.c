@@ -1,4 +1,5 @@
 /* attnc explain: prints how the compiler understood a spec, its choices, and the cost of the kernel. */
+#include "explain_arrays.h"
 #include "command.h"
 #include "command_line.h"
 #include "../analysis/analysis.h"
@@ -668,6 +669,7 @@ static void explain_parameters(const struct unit *p)
                                       : "",
                a->tiled ? "; each call reads them once, into a table of blocks of 16 queries and 64 keys" : "",
                a->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(a->origin));
+        explain_array(p, a);
     }
 }
 

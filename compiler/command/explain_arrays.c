@@ -1,0 +1,92 @@
+/* The lines of `attnc explain` about one array of `arrays:`: how the loops of each form read it, and whether tiles are
+   skipped because of it. */
+#include "explain_arrays.h"
+
+#include <string.h>
+
+/* How the loops of a program read an array. */
+struct reads {
+    const char *name;
+    const struct loops *l;
+    int64_t strip;            /* the elements of a strip of differences; 0: there is none */
+    bool copied, direct;      /* elements are copied for each tile; a map reads the array itself */
+    bool of_queries, of_keys; /* the statements run over queries, over keys */
+    bool tests, skips;        /* a region reads it; loops or conditions skip tiles because of it */
+};
+
+static bool names(const struct expr *e, const char *name, bool extremes)
+{
+    if (!e) return false;
+    const bool kind = !extremes || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_ANY_ID;
+    if (kind && e->name && strcmp(e->name, name) == 0) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (names(e->arg[k], name, extremes)) return true;
+    return false;
+}
+
+/* Notes along which sequences the subscripts of a reference run. */
+static void note_axes(struct reads *r, const struct ref *of)
+{
+    const struct module *const m = r->l->module;
+    for (int a = 0; a < m->axes; a++) {
+        if (!(ref_axes(of) >> a & 1)) continue;
+        r->of_queries |= m->axis[a].source == SIZE_N_Q || m->axis[a].source == SIZE_ROWS;
+        r->of_keys |= m->axis[a].source == SIZE_N_K;
+    }
+}
+
+static void walk(struct reads *r, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        const struct expr *const parts[] = {s->from, s->to, s->where, s->when};
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+            r->skips |= names(parts[k], r->name, true);
+            r->tests |= names(parts[k], r->name, false);
+        }
+        for (int k = 0; k < s->ranges; k++)
+            r->skips |= names(s->range[k].from, r->name, false) || names(s->range[k].to, r->name, false);
+        for (int k = 0; k < s->operands; k++) {
+            if (strcmp(r->l->array[s->operand[k].of].name, r->name) != 0) continue;
+            const struct axis *const first = s->rank == 1 ? &r->l->module->axis[s->axes[0]] : NULL;
+            if (s->op == LOOPS_COPY && first && strncmp(first->name, "difference_", 11) == 0)
+                r->strip = first->extent;
+            else {
+                *(s->op == LOOPS_COPY ? &r->copied : &r->direct) = true;
+                note_axes(r, &s->operand[k]);
+            }
+        }
+        walk(r, s->body);
+    }
+}
+
+/* Prints how a program reads the array; nothing if it does not. */
+static void explain_program(struct arena *arena, const struct compilation *c, const struct kernel_array *a)
+{
+    struct reads r = {.name = a->name, .l = c->loops};
+    walk(&r, c->loops->body);
+    const char *const form = c->program.linear ? "linear form" : c->program.few ? "few queries" : "quadratic form";
+    const char *says = "";
+    if (r.strip)
+        says = arena_printf(arena, "a strip of %lld elements for each tile, one per distance", (long long)r.strip);
+    if (r.copied || r.direct)
+        says = arena_printf(arena, "%s%s%s%s", says, *says ? "; " : "",
+                            r.of_queries && r.of_keys ? "elements for each query and key of a tile"
+                            : r.of_keys               ? "elements for each key"
+                            : r.of_queries            ? "elements for each query"
+                                                      : "an element for all queries and keys of a task",
+                            !c->program.linear || (r.of_queries && r.of_keys) ? ""
+                            : r.of_keys                                       ? ", a part of the features of keys"
+                            : r.of_queries                                    ? ", a part of the features of queries"
+                                                                              : "");
+    if (r.skips || r.tests)
+        says = arena_printf(arena, "%s%s%s", says, *says ? "; " : "",
+                            r.skips ? "tiles that it hides are skipped" : "every tile is tested");
+    if (*says) printf("    %s: %s\n", form, says);
+}
+
+void explain_array(const struct unit *p, const struct kernel_array *a)
+{
+    for (int k = 0; k < p->compilations && a->declared; k++)
+        if (p->compilation[k]->target == p->compilation[0]->target && !p->compilation[k]->reason)
+            explain_program(p->arena, p->compilation[k], a);
+}
