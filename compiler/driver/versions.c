@@ -55,10 +55,11 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Returns the program for forward, which also saves rows if there are gradients. */
+/* Returns the program for forward, which also saves rows if there are gradients. The loops of 'delta' save none: their
+   sums have other bits than those of the part that recomputes rows. */
 static enum program_kind forward_program(const struct spec *spec)
 {
-    return spec->emit & EMIT_BACKWARD ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
+    return spec->emit & EMIT_BACKWARD && !spec->rate ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
 }
 
 /* Whether a state stores prepared keys. Keys of 16 bits are stored unprepared, because rounding would change the
