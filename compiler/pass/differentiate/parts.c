@@ -289,7 +289,7 @@ static int renamed(struct parts *p, struct renamed *all, int v, int from, int to
 {
     int **const made = &all->made[from][to];
     struct value copy = p->g->value[v];
-    if (!copy.operands) return v;
+    if (!copy.operands && copy.op != GRAPH_MAP) return v;
     if (!*made) *made = arena_alloc(p->m->arena, (size_t)p->values * sizeof **made);
     if ((*made)[v]) return (*made)[v] - 1;
     for (int k = 0; k < copy.rank; k++)
