@@ -723,15 +723,15 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
@@ -740,9 +740,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
     float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -760,12 +760,6 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (beta_row == 1) {
             /* beta_tile = beta, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -775,6 +769,12 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
                 beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
         }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -857,30 +857,30 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
             dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, k_tile, score);
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_12 = exp2_v4(((log_decay_chunk_10 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_11 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_12);
-                }
-            }
             /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 log_decay_k_tile_13 = load_v4(log_decay_k_tile + t_key);
-                const vec_v4 log_decay_k_low_tile_14 = load_v4(log_decay_k_low_tile + t_key);
+                const vec_v4 log_decay_k_tile_10 = load_v4(log_decay_k_tile + t_key);
+                const vec_v4 log_decay_k_low_tile_11 = load_v4(log_decay_k_low_tile + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_13 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_10 -
+                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_scale + j, load_v4(beta_tile + j));
+            }
+            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * ... */
+            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_14 = exp2_v4(((log_decay_chunk_12 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_13 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_14);
+                }
             }
             /* from_state[t_key][e] = sum over f of query * state */
             dot1_v4(t_key1 - t_key0, query, state, from_state);
@@ -2420,10 +2420,10 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const key_scale_2 = (float *)(void *)(work + 28800); /* [t_key: 32] */
-    float *const query = (float *)(void *)(work + 28928); /* [f: 64, j: 32] */
+    float *const query = (float *)(void *)(work + 28800); /* [f: 64, j: 32] */
+    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [t_key: 32] */
     float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
-    float *const from_state = (float *)(void *)(work + 16512); /* [j: 32, e: 64] */
+    float *const from_state = (float *)(void *)(work + 16384); /* [j: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
@@ -2431,12 +2431,12 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
     float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61824); /* [j: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61952); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70144); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70400); /* [t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
     float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
     float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
     /* state = 0.0f */
@@ -2552,21 +2552,24 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                 }
                 /* score[t_key][j] = sum over d of key_features * k_tile */
                 dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, k_tile, score);
-                /* key_scale = 1.0f; key_scale_2 = beta_tile */
+                /* key_scale = beta_tile */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(key_scale + t_key, splat_v4(1.0f));
-                    store_v4(key_scale_2 + t_key, load_v4(beta_tile + t_key));
+                    store_v4(key_scale + t_key, load_v4(beta_tile + t_key));
                 }
                 /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
-                   1.442695f)) * key_scale_2 */
+                   1.442695f)) * key_scale */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 log_decay_k_tile_9 = load_v4(log_decay_k_tile + j);
                     const vec_v4 log_decay_k_low_tile_10 = load_v4(log_decay_k_low_tile + j);
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         store_v4(score + t_key * 32 + j, (load_v4(score + t_key * 32 + j) *
                             exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale_2[t_key]);
+                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale[t_key]);
                     }
+                }
+                /* key_scale_2 = 1.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(key_scale_2 + t_key, splat_v4(1.0f));
                 }
                 /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
@@ -2591,10 +2594,10 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                         + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12)) * 1.442695f));
                     const vec_v4 t_16 = exp2_v4(((log_decay_chunk_at_11 - log_decay_chunk_14) +
                         (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
-                    const vec_v4 key_scale_2_17 = load_v4(key_scale_2 + t_key);
+                    const vec_v4 key_scale_17 = load_v4(key_scale + t_key);
                     for (int64_t f = 0; f < 64; f++) {
                         store_v4(key + f * 32 + t_key, ((load_v4(key_features + f * 32 + t_key) * t_13) * t_16) *
-                            key_scale_2_17);
+                            key_scale_17);
                     }
                 }
                 /* from_state[j][e] = sum over f of query * state */
@@ -2608,10 +2611,10 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                         }
                     }
                 }
-                /* corrected[j][e] = key_scale[j] * (from_state[j][e] - sum over t_key > j of score *
+                /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
                    corrected[t_key][e]) */
-                dot16_v4(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale + (j1 - j0 - 1) * (1), -(1),
-                    from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
+                dot16_v4(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
+                    -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
@@ -5267,15 +5270,15 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
@@ -5284,9 +5287,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
     float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -5304,12 +5307,6 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (beta_row == 1) {
             /* beta_tile = beta, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -5319,6 +5316,12 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
                 beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
         }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -5401,30 +5404,30 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
             dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, k_tile, score);
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_12 = exp2_v3(((log_decay_chunk_10 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_11 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_12);
-                }
-            }
             /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 log_decay_k_tile_13 = load_v3(log_decay_k_tile + t_key);
-                const vec_v3 log_decay_k_low_tile_14 = load_v3(log_decay_k_low_tile + t_key);
+                const vec_v3 log_decay_k_tile_10 = load_v3(log_decay_k_tile + t_key);
+                const vec_v3 log_decay_k_low_tile_11 = load_v3(log_decay_k_low_tile + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_13 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_10 -
+                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_scale + j, load_v3(beta_tile + j));
+            }
+            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * ... */
+            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_14 = exp2_v3(((log_decay_chunk_12 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_13 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_14);
+                }
             }
             /* from_state[t_key][e] = sum over f of query * state */
             dot1_v3(t_key1 - t_key0, query, state, from_state);
@@ -6964,10 +6967,10 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const key_scale_2 = (float *)(void *)(work + 28800); /* [t_key: 32] */
-    float *const query = (float *)(void *)(work + 28928); /* [f: 64, j: 32] */
+    float *const query = (float *)(void *)(work + 28800); /* [f: 64, j: 32] */
+    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [t_key: 32] */
     float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
-    float *const from_state = (float *)(void *)(work + 16512); /* [j: 32, e: 64] */
+    float *const from_state = (float *)(void *)(work + 16384); /* [j: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
@@ -6975,12 +6978,12 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
     float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61824); /* [j: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61952); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70144); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70400); /* [t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
     float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
     float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
     /* state = 0.0f */
@@ -7096,21 +7099,24 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                 }
                 /* score[t_key][j] = sum over d of key_features * k_tile */
                 dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, k_tile, score);
-                /* key_scale = 1.0f; key_scale_2 = beta_tile */
+                /* key_scale = beta_tile */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(key_scale + t_key, splat_v3(1.0f));
-                    store_v3(key_scale_2 + t_key, load_v3(beta_tile + t_key));
+                    store_v3(key_scale + t_key, load_v3(beta_tile + t_key));
                 }
                 /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
-                   1.442695f)) * key_scale_2 */
+                   1.442695f)) * key_scale */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 log_decay_k_tile_9 = load_v3(log_decay_k_tile + j);
                     const vec_v3 log_decay_k_low_tile_10 = load_v3(log_decay_k_low_tile + j);
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         store_v3(score + t_key * 32 + j, (load_v3(score + t_key * 32 + j) *
                             exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale_2[t_key]);
+                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale[t_key]);
                     }
+                }
+                /* key_scale_2 = 1.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(key_scale_2 + t_key, splat_v3(1.0f));
                 }
                 /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
@@ -7135,10 +7141,10 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                         + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12)) * 1.442695f));
                     const vec_v3 t_16 = exp2_v3(((log_decay_chunk_at_11 - log_decay_chunk_14) +
                         (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
-                    const vec_v3 key_scale_2_17 = load_v3(key_scale_2 + t_key);
+                    const vec_v3 key_scale_17 = load_v3(key_scale + t_key);
                     for (int64_t f = 0; f < 64; f++) {
                         store_v3(key + f * 32 + t_key, ((load_v3(key_features + f * 32 + t_key) * t_13) * t_16) *
-                            key_scale_2_17);
+                            key_scale_17);
                     }
                 }
                 /* from_state[j][e] = sum over f of query * state */
@@ -7152,10 +7158,10 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                         }
                     }
                 }
-                /* corrected[j][e] = key_scale[j] * (from_state[j][e] - sum over t_key > j of score *
+                /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
                    corrected[t_key][e]) */
-                dot16_v3(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale + (j1 - j0 - 1) * (1), -(1),
-                    from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
+                dot16_v3(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
+                    -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
@@ -9799,15 +9805,15 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
@@ -9816,9 +9822,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
     float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -9836,12 +9842,6 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (beta_row == 1) {
             /* beta_tile = beta, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -9851,6 +9851,12 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
                 beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
         }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -9933,30 +9939,30 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
             dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, k_tile, score);
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_12 = exp2_any(((log_decay_chunk_10 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_11 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_12);
-                }
-            }
             /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any log_decay_k_tile_13 = load_any(log_decay_k_tile + t_key);
-                const vec_any log_decay_k_low_tile_14 = load_any(log_decay_k_low_tile + t_key);
+                const vec_any log_decay_k_tile_10 = load_any(log_decay_k_tile + t_key);
+                const vec_any log_decay_k_low_tile_11 = load_any(log_decay_k_low_tile + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_13
-                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_10
+                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_scale + j, load_any(beta_tile + j));
+            }
+            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * ... */
+            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_14 = exp2_any(((log_decay_chunk_12 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_13 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_14);
+                }
             }
             /* from_state[t_key][e] = sum over f of query * state */
             dot1_any(t_key1 - t_key0, query, state, from_state);
@@ -11496,10 +11502,10 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const key_scale_2 = (float *)(void *)(work + 28800); /* [t_key: 32] */
-    float *const query = (float *)(void *)(work + 28928); /* [f: 64, j: 32] */
+    float *const query = (float *)(void *)(work + 28800); /* [f: 64, j: 32] */
+    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [t_key: 32] */
     float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
-    float *const from_state = (float *)(void *)(work + 16512); /* [j: 32, e: 64] */
+    float *const from_state = (float *)(void *)(work + 16384); /* [j: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
@@ -11507,12 +11513,12 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
     float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61824); /* [j: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61952); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70144); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70400); /* [t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
     float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
     float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
     /* state = 0.0f */
@@ -11628,21 +11634,24 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                 }
                 /* score[t_key][j] = sum over d of key_features * k_tile */
                 dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, k_tile, score);
-                /* key_scale = 1.0f; key_scale_2 = beta_tile */
+                /* key_scale = beta_tile */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(key_scale + t_key, splat_any(1.0f));
-                    store_any(key_scale_2 + t_key, load_any(beta_tile + t_key));
+                    store_any(key_scale + t_key, load_any(beta_tile + t_key));
                 }
                 /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
-                   1.442695f)) * key_scale_2 */
+                   1.442695f)) * key_scale */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any log_decay_k_tile_9 = load_any(log_decay_k_tile + j);
                     const vec_any log_decay_k_low_tile_10 = load_any(log_decay_k_low_tile + j);
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         store_any(score + t_key * 32 + j, (load_any(score + t_key * 32 + j) *
                             exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale_2[t_key]);
+                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale[t_key]);
                     }
+                }
+                /* key_scale_2 = 1.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(key_scale_2 + t_key, splat_any(1.0f));
                 }
                 /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
@@ -11668,10 +11677,10 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                         * 1.442695f));
                     const vec_any t_16 = exp2_any(((log_decay_chunk_at_11 - log_decay_chunk_14) +
                         (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
-                    const vec_any key_scale_2_17 = load_any(key_scale_2 + t_key);
+                    const vec_any key_scale_17 = load_any(key_scale + t_key);
                     for (int64_t f = 0; f < 64; f++) {
                         store_any(key + f * 32 + t_key, ((load_any(key_features + f * 32 + t_key) * t_13) * t_16) *
-                            key_scale_2_17);
+                            key_scale_17);
                     }
                 }
                 /* from_state[j][e] = sum over f of query * state */
@@ -11685,10 +11694,10 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                         }
                     }
                 }
-                /* corrected[j][e] = key_scale[j] * (from_state[j][e] - sum over t_key > j of score *
+                /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
                    corrected[t_key][e]) */
-                dot16_any(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale + (j1 - j0 - 1) * (1), -(1),
-                    from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
+                dot16_any(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
+                    -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
@@ -13892,15 +13901,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160,
-            .saves = 1};
+        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160,
-            .saves = 1};
+        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160, .saves = 1};
+    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160};
 }
 
 
@@ -14328,15 +14335,15 @@ static struct version part_version(int part, int64_t n_k)
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 70528,
+        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 70400,
             .of_token = 4160, .wanted = wanted_3};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 70528,
+        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 70400,
             .of_token = 4160, .wanted = wanted_3};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 70528, .of_token = 4160,
+    return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 70400, .of_token = 4160,
         .wanted = wanted_3};
     case 4:
 #if defined(__x86_64__)
