@@ -288,7 +288,7 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
                : "its first operand must be paired along the summed axis";
 }
 
-/* Checks the region of a DOT, and the condition whether to test it. */
+/* Checks the region of a DOT, and the condition under which the DOT tests its region. */
 static const char *check_region(const struct scope *c, const struct stmt *s, uint32_t index)
 {
     const struct allowed pairs = {.ranges = true, .index = index}, tile = {.ranges = true};

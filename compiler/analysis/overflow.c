@@ -8,8 +8,9 @@
 #include <float.h>
 #include <math.h>
 
-/* Whether e has only constants and maxima over rows, or is max(m, x) with such a maximum m. Then exp(e) is a factor
-   of a whole row and is not reported. */
+/* Whether e has one of these forms. Then exp(e) is a factor of a whole row and is not reported.
+   - constants and maxima over rows, with at least one maximum m
+   - max(m, x), for any x */
 static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND)

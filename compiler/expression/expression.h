@@ -73,7 +73,7 @@ struct expression {
 enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
 /* Gets each error, note and warning, with its offset into the text. A note explains the error before it. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. A mask may name elements of arrays of integers or truth values, others may name any. Returns
+/* Reads an expression. A mask may only name elements of arrays of integers or truth values. Returns
    NULL after an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);

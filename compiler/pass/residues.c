@@ -116,9 +116,9 @@ static int64_t common_multiple(int64_t a, int64_t b)
 }
 
 /* Returns the period of the loop for a term with period p.
-   - `along`, and some queries see the same keys (p->alike): their period
-   - the phase moves with the query: the run grows by tile_q - 1, for all queries of a tile
-   - a run above three quarters of the period: no period */
+   - If queries that see the same keys share a tile (`along`), the loop has the period of these keys (p->alike).
+   - Otherwise a phase that moves with the query makes the run longer by tile_q - 1, for all queries of a tile.
+   - A run above three quarters of the period is not worth it: the loop gets no period. */
 static struct period taken(const struct period *p, bool along, int64_t tile_q)
 {
     struct period made = *p;

@@ -26,8 +26,8 @@ class Differs(Exception):
 
 
 def difference(a, b):
-    """The largest difference, relative to the largest number of its row in b, or for gradients of the array. `a` may
-    be tensors."""
+    """The largest error of a, relative to the largest number in the row of b. For a tuple of gradients, an array is one
+    row. `a` may be tensors."""
     if isinstance(b, tuple):
         return max(difference(x.reshape(1, -1), y.reshape(1, -1)) for x, y in zip(a, b))
     a, b = np.asarray(a.float() if hasattr(a, 'float') else a, np.float64).reshape(b.shape), np.asarray(b, np.float64)

@@ -133,7 +133,7 @@ static int swapped_axis(const struct reversal *x, const struct expr *sub)
     return -1;
 }
 
-/* Returns r's first subscript that swaps positions, or -1. */
+/* Returns the number of r's first subscript for which swapped_axis gives an axis, or -1. */
 static int swapped(const struct reversal *x, const struct ref *r)
 {
     for (int s = 0; s < r->rank; s++)
