@@ -29,17 +29,47 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
     return made;
 }
 
-/* Prints the path of the library. With --json, prints the object of NAME.json with the path added. */
-static enum status show(const struct options *o, const struct built_kernel *built)
+/* The name in its C code of every kernel that is compiled ahead. */
+#define READY_NAME "attention"
+
+/* Finds a kernel that was compiled ahead. If there is one, sets *built, and *ready to the unit that it was made from.
+   Kernels for another target, or with another schedule, are not compiled ahead. */
+static enum status find_ready(const struct options *o, const char *file, const struct unit *unit,
+                              struct built_kernel *built, struct unit **ready)
+{
+    unsigned has;
+    enum status status = STATUS_DONE;
+    *ready = NULL;
+    if (o->named_targets || o->tuned || o->no_remainders || unit->spec->schedules || unit->spec->dropout > 0)
+        return STATUS_DONE;
+    built->path = kernel_ready(unit->arena, unit_ready_hash(unit), (unsigned)unit->spec->emit, &has);
+    if (!built->path) return STATUS_DONE;
+    struct options same = *o;
+    same.standalone = true;
+    same.emit = 0;
+    const char **const set = arena_alloc(unit->arena, sizeof *set * (size_t)(o->sets + 2));
+    for (int k = 0; k < o->sets; k++) set[k] = o->set[k];
+    set[same.sets++] = "name=" READY_NAME;
+    set[same.sets++] = arena_printf(unit->arena, "emit=[forward%s%s%s]", has & EMIT_BACKWARD ? ", backward" : "",
+                                    has & EMIT_DECODE ? ", decode" : "", has & EMIT_STATISTICS ? ", statistics" : "");
+    same.set = set;
+    *ready = unit_make(file, &same, &status);
+    return status;
+}
+
+/* Prints the path of the library, or with --json one line: the object of NAME.json with `library`, the path, and
+   `symbol`, the name of the kernel in the library, added. */
+static enum status show(const struct options *o, const char *name, const struct built_kernel *built)
 {
     if (!o->json) {
         printf("%s\n", built->path);
         return STATUS_DONE;
     }
     json_t *says = json_loads(built->description, 0, NULL);
-    char *line = says && json_object_set_new(says, "library", json_string(built->path)) == 0
-                     ? json_dumps(says, JSON_COMPACT)
-                     : NULL;
+    bool good = says && json_object_set_new(says, "library", json_string(built->path)) == 0 &&
+                json_object_set(says, "symbol", json_object_get(says, "name")) == 0;
+    if (good && name) good = json_object_set_new(says, "name", json_string(name)) == 0;
+    char *line = good ? json_dumps(says, JSON_COMPACT) : NULL;
     if (line) printf("%s\n", line);
     if (!line) complain(o, "%s: cannot describe the kernel as JSON", built->path);
     free(line);
@@ -47,30 +77,35 @@ static enum status show(const struct options *o, const struct built_kernel *buil
     return line ? STATUS_DONE : STATUS_MACHINE;
 }
 
-static enum status build_one(const struct options *o, const char *file)
+/* `o` compiles for this machine; `as_given` has the targets of the command line. */
+static enum status build_one(const struct options *o, const struct options *as_given, const char *file)
 {
     struct arena *arena = arena_new();
     struct text spec = {0}, description = {0};
     struct built_kernel built = {0};
-    struct unit *unit = NULL;
+    struct unit *unit = NULL, *ready = NULL;
     enum status status = read_spec_file(file, o, &spec);
     if (status == STATUS_DONE) {
         const char *key = o->tuned ? NULL : key_of(arena, file, &spec, o);
         if (!key || !kernel_recall(arena, key, o->console.quiet, &built)) {
             unit = unit_make(file, o, &status);
             if (unit) unit_warn(unit, o);
-            if (unit && !emit_json(unit, &description)) {
+            if (unit) status = find_ready(as_given, file, unit, &built, &ready);
+            if (unit && status == STATUS_DONE && !emit_json(ready ? ready : unit, &description)) {
                 complain(o, "out of memory");
                 status = STATUS_MACHINE;
             }
-            if (unit && status == STATUS_DONE) {
+            if (ready) {
+                built.description = description.data;
+            } else if (unit && status == STATUS_DONE) {
                 built.description = description.data;
                 status = kernel_build(arena, unit->spec->name, unit->source.data, unit->header.data, key,
                                       o->console.quiet, &built);
             }
         }
     }
-    if (status == STATUS_DONE) status = show(o, &built);
+    if (status == STATUS_DONE) status = show(o, ready ? unit->spec->name : NULL, &built);
+    unit_free(ready);
     unit_free(unit);
     text_free(&description);
     text_free(&spec);
@@ -98,7 +133,7 @@ int command_build(const struct options *o)
     }
     enum status worst = STATUS_DONE;
     for (int k = 0; k < o->files; k++) {
-        const enum status status = build_one(&here, o->file[k]);
+        const enum status status = build_one(&here, o, o->file[k]);
         if (status > worst) worst = status;
     }
     return output_finish(o) == STATUS_DONE ? (int)worst : STATUS_MACHINE;

@@ -88,7 +88,10 @@ void unit_warn(const struct unit *p, const struct options *o);
 const struct defaults *unit_defaults(const struct unit *p);
 /* Returns a hash of everything that affects the result. Name, description, schedule and seeds do not. (tuned.c) */
 const char *unit_source_hash(const struct unit *p);
-/* Returns the first target that this machine runs, or NULL. */
+/* Like unit_source_hash, but the same for every `emit:`. A kernel that is compiled ahead is found by this hash.
+   (tuned.c) */
+const char *unit_ready_hash(const struct unit *p);
+/* Returns the first target that this machine runs; NULL: none. */
 const struct target *unit_target_here(const struct unit *p);
 /* Returns the compilation of forward on target t for this number of keys, or NULL. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);

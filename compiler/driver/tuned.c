@@ -38,6 +38,13 @@ const char *unit_source_hash(const struct unit *p)
     return source_hash(p->arena, &written, p->graph);
 }
 
+const char *unit_ready_hash(const struct unit *p)
+{
+    struct spec any = *p->spec;
+    any.emit = 0;
+    return source_hash(p->arena, &any, p->graph);
+}
+
 const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,
                              struct diagnostics *d, const struct spec **spec)
 {

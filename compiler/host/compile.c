@@ -141,9 +141,9 @@ static const char *find_program(struct arena *arena, const char *name)
     return NULL;
 }
 
-/* Sets j->compiler to $ATTNC_CC, or to the first that exists of clang, clang-19 to clang-14, $CC, cc. Returns false
-   after a message. */
-static bool find_compiler(struct job *j)
+/* Sets j->compiler to $ATTNC_CC. If this is not set, to the first that exists of: clang, clang-19 to clang-14, $CC, cc.
+   Returns false if there is no compiler, after a message unless `silent`. */
+static bool find_compiler(struct job *j, bool silent)
 {
     static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
                                          "clang-16", "clang-15", "clang-14"};
@@ -152,7 +152,8 @@ static bool find_compiler(struct job *j)
     split(j->arena, own, c);
     if (c->count > 0) {
         const char *file = find_program(j->arena, c->word[0]);
-        if (!file) console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', which does not exist", own);
+        if (!file && !silent)
+            console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', which does not exist", own);
         c->word[0] = file;
         return file != NULL;
     }
@@ -165,10 +166,12 @@ static bool find_compiler(struct job *j)
     if (c->count > 0 && (c->word[0] = find_program(j->arena, c->word[0]))) return true;
     c->count = 1;
     if ((c->word[0] = find_program(j->arena, "cc"))) return true;
-    console_error(&j->console,
-                  "no C compiler found: tried $ATTNC_CC (not set), clang, clang-19 to clang-14, $CC (%s%s%s) and cc; "
-                  "install clang or gcc, or name a compiler in $ATTNC_CC",
-                  cc && *cc ? "'" : "", cc && *cc ? cc : "not set", cc && *cc ? "'" : "");
+    if (!silent)
+        console_error(&j->console,
+                      "no C compiler found: tried $ATTNC_CC (not set), clang, clang-19 to clang-14, $CC (%s%s%s) and "
+                      "cc; install clang or gcc, or for Python: pip install 'attnc[compiler]'; or name a compiler in "
+                      "$ATTNC_CC",
+                      cc && *cc ? "'" : "", cc && *cc ? cc : "not set", cc && *cc ? "'" : "");
     return false;
 }
 
@@ -494,14 +497,14 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     return STATUS_DONE;
 }
 
-/* Finds the C compiler and opens the cache. Returns false after a message if there is no compiler.
+/* Finds the C compiler and opens the cache. Returns false if there is no compiler, after a message unless `silent`.
    - *why: the reason why the cache cannot be opened, or NULL
    - *bad: the value of $ATTNC_CACHE_SIZE if it is not a size, or NULL */
-static bool job_open(struct job *j, const char **why, const char **bad)
+static bool job_open(struct job *j, bool silent, const char **why, const char **bad)
 {
     j->cache = j->build = NO_FOLDER;
     *why = NULL;
-    if (!find_compiler(j)) return false;
+    if (!find_compiler(j, silent)) return false;
     split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
     j->limit = cache_limit(bad);
     if (j->limit > 0 && cache_open(j->arena, &j->cache, why)) cache_clean(&j->cache);
@@ -531,7 +534,7 @@ static enum status job_load(struct job *j, struct loaded_code *out)
     const char *why, *bad;
     enum status status = STATUS_DONE;
     *out = (struct loaded_code){0};
-    if (!job_open(j, &why, &bad)) return STATUS_MACHINE;
+    if (!job_open(j, false, &why, &bad)) return STATUS_MACHINE;
     if (!load_cached(j, true, out)) {
         const char *const file = j->cache.fd >= 0 ? kernel_file(j, true) : NULL;
         if (why) console_mention(&j->console, "note", "compiled kernels are not cached: %s", why);
@@ -606,7 +609,8 @@ bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct buil
     struct job job = {.arena = arena, .console = {.quiet = quiet}};
     const char *why, *bad, *text = NULL, *file = NULL;
     job.cache = NO_FOLDER;
-    if (job_open(&job, &why, &bad) && job.cache.fd >= 0) text = sealed_text(arena, &job.cache, note_file(&job, key));
+    if (job_open(&job, true, &why, &bad) && job.cache.fd >= 0)
+        text = sealed_text(arena, &job.cache, note_file(&job, key));
     const char *const end = text ? strchr(text, '\n') : NULL;
     if (end) file = arena_printf(arena, "%.*s", (int)(end - text), text);
     const bool there = file && !strchr(file, '/') && sealed_file(&job.cache, file);
@@ -618,10 +622,29 @@ bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct buil
     return there;
 }
 
+const char *kernel_ready(struct arena *arena, const char *hash, unsigned emit, unsigned *has)
+{
+    enum { ALL = 15 };
+    const char *folder = getenv("ATTNC_KERNELS");
+    if (!folder) {
+        char self[4096];
+        const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        self[length > 0 ? length : 0] = 0;
+        char *const slash = strrchr(self, '/');
+        if (!slash) return NULL;
+        folder = arena_printf(arena, "%.*s/attnc-kernels", (int)(slash - self), self);
+    }
+    for (*has = emit; *folder && *has <= ALL; ++*has) {
+        const char *const path = arena_printf(arena, "%s/%.32s-%x.so", folder, hash, *has);
+        if ((*has & emit) == emit && access(path, R_OK) == 0) return path;
+    }
+    return NULL;
+}
+
 const char *compiler_version(struct arena *arena, const struct console *c)
 {
     struct job job = {.arena = arena, .console = *c}, *j = &job;
-    if (!find_compiler(j)) return NULL;
+    if (!find_compiler(j, false)) return NULL;
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
     for (int k = 0; k < j->compiler.count; k++) argument[n++] = j->compiler.word[k];

@@ -62,6 +62,10 @@ struct built_kernel {
 enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
                          bool quiet, struct built_kernel *built);
 bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built);
+/* Finds a kernel that was compiled ahead by its unit_ready_hash: HASH-BITS.so, in the folder attnc-kernels next to
+   attnc, or in the folder $ATTNC_KERNELS if it is set. BITS is a hexadecimal digit, the EMIT_... bits of the kernel,
+   which include `emit`. Returns its path and sets *has to its bits; NULL: there is none. */
+const char *kernel_ready(struct arena *arena, const char *hash, unsigned emit, unsigned *has);
 enum attn_dtype kernel_dtype(enum dtype dtype); /* the runtime's constant for a type */
 /* Returns the number of threads of a call for which `asked` threads are requested. asked = 0: OpenMP's default.
    Returns 1 without OpenMP. */

@@ -343,20 +343,22 @@ bool emit_json(const struct unit *p, struct text *out)
         json_decref(seed);
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }
-    json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:{s:I, "
-        "s:I}, "
-        "s:o, s:o}",
-        "name", spec->name, "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype",
-        dtype_name(spec->dtype), "head_dim", (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim,
-        "values", spec->values_are_keys ? "keys" : "given", "max_length",
-        spec->max_length ? json_integer((json_int_t)spec->max_length) : json_null(), "inputs",
-        arguments(p, ENTRY_FORWARD, ACCESS_READ), "output", output, "parameters", parameters(p), "arrays", arrays(p),
-        "seed", seed, "dropout", json_real(spec->dropout), "functions", functions(p), "algorithm", algorithm(p),
-        "schedule", taken(p), "knobs", knobs(p), "kernels", kernels(p), "versions", versions(p), "pair",
-        "flops_in_products", (json_int_t)products, "scalar_operations", (json_int_t)scalars, "gradients", gradients(p),
-        "graph", graph(p));
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+                             "s:o, s:o, s:o, s:o, s:o, s:o, "
+                             "s:{s:I, "
+                             "s:I}, "
+                             "s:o, s:o}",
+                             "name", spec->name, "description", spec->description, "attnc", ATTNC_VERSION, "command",
+                             p->command, "hash", unit_ready_hash(p), "dtype", dtype_name(spec->dtype), "emit",
+                             (int)spec->emit, "head_dim", (json_int_t)spec->head_dim, "value_dim",
+                             (json_int_t)spec->value_dim, "values", spec->values_are_keys ? "keys" : "given",
+                             "max_length", spec->max_length ? json_integer((json_int_t)spec->max_length) : json_null(),
+                             "inputs", arguments(p, ENTRY_FORWARD, ACCESS_READ), "output", output, "parameters",
+                             parameters(p), "arrays", arrays(p), "seed", seed, "dropout", json_real(spec->dropout),
+                             "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p), "knobs",
+                             knobs(p), "kernels", kernels(p), "versions", versions(p), "pair", "flops_in_products",
+                             (json_int_t)products, "scalar_operations", (json_int_t)scalars, "gradients", gradients(p),
+                             "graph", graph(p));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (text) {
         text_add(out, "%s\n", text);

@@ -35,8 +35,30 @@ def build_names_a_library(place):
     says = json.loads(line)
     check(compiled == 0 and says['library'] == path and says['name'] == 'soft' and says['head_dim'] == 8, line)
     place.attnc('soft.yaml', '--emit', 'json', '--target', 'native', '--standalone')
-    del says['library']
+    check(says['symbol'] == 'soft', 'it names the symbol %s' % says['symbol'])
+    del says['library'], says['symbol']
     check(says == json.loads(place.read('soft.json')), 'it says something else than soft.json')
+
+
+@case
+def build_finds_what_was_compiled_ahead(place):
+    """A kernel in $ATTNC_KERNELS is found without a C compiler, whatever its spec's name and entry points are."""
+    builds = Builds(place)
+    place.attnc('soft.yaml', '--emit', 'json')
+    hash_ = json.loads(place.read('soft.json'))['hash'][:32]
+    folder = os.path.join(place.folder, 'ahead')
+    os.makedirs(folder)
+    ahead = os.path.join(folder, hash_ + '-3.so')
+    place.write('ahead/' + os.path.basename(ahead), 'not a library')
+    none = {'ATTNC_KERNELS': folder, 'ATTNC_CC': '/no/compiler'}
+    for words in (), ('--set', 'name=other'), ('--set', 'emit=[forward, backward]'):
+        (line,), compiled, _ = builds.build('soft.yaml', '--json', *words, **none)
+        says = json.loads(line)
+        check(compiled == 0 and says['library'] == ahead and says['symbol'] == 'attention' and says['gradients'], line)
+        check(says['name'] == ('other' if 'name=other' in words else 'soft'), 'its name is %s' % says['name'])
+    for words in ('--set', 'mask=none'), ('--set', 'emit=[forward, decode]'), ('--target', 'generic'):
+        _, compiled, said = builds.build('soft.yaml', *words, status=3, **none)
+        check(compiled == 0 and 'no C compiler found' in said, 'with %s: %s' % (words, said))
 
 
 @case

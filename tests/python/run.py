@@ -97,10 +97,10 @@ def cases(name, python, settings, only):
 def numpy_is_all_it_needs(python, settings):
     listed = run([python, '-m', 'pip', 'list', '--format=freeze'], 'pip list', env=settings)
     names = {line.split('=')[0].split(' ')[0] for line in listed.splitlines()}
-    if not {'attnc', 'numpy'} <= names <= {'attnc', 'numpy', 'pip', 'setuptools', 'wheel'}:
+    if not {'attnc', 'libclang', 'numpy'} <= names <= {'attnc', 'libclang', 'numpy', 'pip', 'setuptools', 'wheel'}:
         raise RuntimeError('there are ' + ' '.join(sorted(names)))
     place = os.path.join(glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0], 'attnc')
-    for file in 'py.typed', '_bin/attnc', 'attnrt.h', 'specs/softmax.yaml', 'xla.c':
+    for file in 'py.typed', '_bin/attnc', 'attnrt.h', 'specs/softmax.yaml', 'xla.c', '_bin/attnc_team.so':
         if not os.path.isfile(os.path.join(place, file)):
             raise RuntimeError('the wheel has no ' + file)
     with open(glob.glob(place + '-*.dist-info/METADATA')[0]) as f, open(README) as description:

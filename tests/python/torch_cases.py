@@ -267,9 +267,8 @@ def contexts(folder):
                     seen.append(threads)
                     super().__init__(binding, threads, seed)
             attnc._call._Call = Spy
-            leaves = again(inputs)
+            leaves = again([a[:, :, :1 + number].contiguous() for a in inputs])  # sizes that no other call had
             made(*leaves).sum().backward()
-            close(leaves[0].grad, leaves[0].grad, 0, 'threads')
             attnc._call._Call = call
             check(seen == [number, number], 'with set_num_threads(%d) a call had %s' % (number, seen))
     finally:

@@ -428,6 +428,11 @@ class _Teams:
         if self.known and _threaded.process is None:
             _threaded.process = os.getppid()  # PyTorch may have used threads in the parent
 
+    def of(self, binding: Binding) -> int | None:
+        """The threads for calls of a kernel: PyTorch's, or the package's own for a kernel without OpenMP."""
+        address = self.of_torch()
+        return _own_team() if address is None and not binding.openmp else address
+
     def of_torch(self) -> int | None:
         """The address of a struct attn_team with PyTorch's threads, or None."""
         if not self.known and "torch" in sys.modules:
@@ -448,6 +453,31 @@ class _Teams:
             self.made = _Team(*found)
             self.address = ctypes.addressof(self.made)
         self.known = True
+
+
+@functools.lru_cache(maxsize=None)
+def own_team_path() -> str | None:
+    """The path of the library with the package's own threads (team.c); None: there is none."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_team.so")
+    return path if os.path.exists(path) else None
+
+
+@functools.lru_cache(maxsize=None)
+def _own_team() -> int | None:
+    """The address of a struct attn_team with threads of the package."""
+    path = own_team_path()
+    if path is None:
+        return None
+    function = ctypes.CDLL(path).attnc_team
+    function.restype = ctypes.c_void_p
+    return function()  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=None)
+def processors() -> int:
+    """The number of threads of a call that names none, for kernels without OpenMP."""
+    named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(named) if named.isdecimal() and int(named) > 0 else len(os.sched_getaffinity(0))
 
 
 _teams = _Teams()
@@ -498,22 +528,31 @@ def _word(name: str) -> str:
     return name.replace(".", "_")
 
 
+def _calls() -> Calls:
+    """The last calls of this Python thread."""
+    calls = getattr(_local, "calls", None)
+    if calls is None:
+        calls = _local.calls = Calls()
+    return calls  # type: ignore[no-any-return]
+
+
 class Binding:
     """A compiled kernel, its sizes and its parameters."""
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
                  parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "",
-                 values_are_keys: bool = False) -> None:
+                 values_are_keys: bool = False, symbol: str | None = None) -> None:
         """name, version, dtype, head_dim, value_dim, values_are_keys: as in struct attn_kernel
         parameters: for each, its name, dtype and shape, and whether it can be made from a seed
         remedy: advice at the end of the message that the library has a different kernel
+        symbol: the kernel's name in the library, if it has another name there
 
         If values_are_keys, the argument v of all methods is ignored."""
         self.name, self.version, self.dtype = name, version, dtype
         self.head_dim, self.value_dim, self.remedy = head_dim, value_dim, remedy
         self.parameters = tuple(Parameter(*p) for p in parameters)
         self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype not in _INTEGERS)
-        self.values_are_keys = values_are_keys
+        self.values_are_keys, self.symbol, self.openmp = values_are_keys, symbol or name, True
         of_parameters = ["d" + _word(p.name) for p in self.learned]
         self.gradients = ["dq", "dk", "dv", *of_parameters]  # of PyTorch's operators, which always take v
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
@@ -528,9 +567,9 @@ class Binding:
         """Loads the compiled kernel."""
         library = ctypes.CDLL(os.path.abspath(path))
         try:
-            kernel = _Kernel.in_dll(library, self.name + "_kernel")
+            kernel = _Kernel.in_dll(library, self.symbol + "_kernel")
         except ValueError:
-            raise OSError(f"{path} has no kernel {self.name}") from None
+            raise OSError(f"{path} has no kernel {self.symbol}") from None
         params = ctypes.cast(kernel.param, ctypes.POINTER(_Param))
         offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
         contiguous = ctypes.c_size_t(-1).value  # ATTN_CONTIGUOUS
@@ -546,7 +585,8 @@ class Binding:
             self.kernel, self.offsets, self.strides = kernel, offsets, strides
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
-            # only LLVM's OpenMP library has both functions
+            self.openmp = hasattr(library, "omp_get_max_threads")
+            # LLVM's OpenMP library has both functions, GNU's only the first
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
             self.set_wait = getattr(library, "kmp_set_blocktime", None)
             self.library = library
@@ -598,22 +638,20 @@ class Binding:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
         v = k if self.values_are_keys else v
-        if out is None and saved is None and statistics is False and all(value is None for value in given.values()):
-            key = key_of(self, q, k, v, seed, threads)
+        if out is None and saved is None and statistics is False:
+            key = key_of(self, q, k, v, given, seed, threads)
             if key is not None:
                 return self.forward_again(key, q, k, v, given, seed, threads)
         return self._forward(q, k, v, given, seed, out, threads, saved, statistics)[0]
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int) -> Any:
-        """forward() without parameters. Calls with equal keys differ only in addresses, so only the first is
-        checked."""
-        calls = getattr(_local, "calls", None)
-        if calls is None:
-            calls = _local.calls = Calls()
+        """forward() for a key of key_of. Calls with equal keys differ only in addresses and in the values of numbers, so
+        only the first of them is checked."""
+        calls = _calls()
         known = calls.known(key)
         if known is not None:
-            return known.call(q, k, v)
+            return known.call(q, k, v, given)
         made, call, target = self._forward(q, k, v, given, seed, None, threads, None)
         calls.keep(key, call, self.forward_function, target, q)
         return made
@@ -675,7 +713,11 @@ class Binding:
                  threads: int = 0) -> Any:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
-        gradients = gradients or {}
+        return self._backward(q, k, v, out, dout, given, seed, saved, wanted, gradients or {}, threads)[0]
+
+    def _backward(self, q: Any, k: Any, v: Any, out: Any, dout: Any, given: Mapping[str, Any], seed: int | None,
+                  saved: Saved | None, wanted: Any, gradients: Mapping[str, Any],
+                  threads: int) -> tuple[Any, _Call, Any]:
         call = _Call(self, threads, seed)
         wanted = self._wanted(wanted, gradients)
         arrays = call.inputs(q, k, v)
@@ -699,7 +741,7 @@ class Binding:
             saved._give(call)
         results = call.run(self.kernel.backward, self.kernel.backward_workspace, *(array.address for array in arrays),
                            *targets, ctypes.addressof(parameters) if self.learned else None)
-        return self.Gradients(*map(results.get, self.Gradients._fields))
+        return self.Gradients(*map(results.get, self.Gradients._fields)), call, parameters
 
 
 class _Call:
@@ -710,9 +752,11 @@ class _Call:
             if value is not None and not 0 <= operator.index(value) <= most:
                 raise ValueError(f"{word} is {value}; expected 0 to {most}")
         self.binding, self.seed = binding, binding.own_seed if seed is None else seed
-        self.problem = _Problem(threads=threads, team=_teams.of_torch(), seed=seed or 0)
+        self.problem = _Problem(threads=threads or (0 if binding.openmp else processors()), team=_teams.of(binding),
+                                seed=seed or 0)
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
+        self.params_memory: Any = None
         self.given: dict[str, Any] = {}  # the parameters by name; a number is a _Number
         self.strides: Any = None  # struct NAME_strides; None: all arrays are contiguous
         self.tokens: str | None = None  # the size that is the number of rows of q and k in this call, if not n_q and n_k
@@ -765,6 +809,7 @@ class _Call:
         if not binding.parameters:
             return
         params = (ctypes.c_char * binding.kernel.params_bytes)()
+        self.params_memory = params
         self.keep.append(params)
         self.params = ctypes.addressof(params)
         wanted = [p for p in binding.parameters if p.from_seed and given[p.name] is None]
@@ -891,68 +936,163 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
             threads)
 
 
-def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """A key for forward() with NumPy arrays or PyTorch tensors, or None."""
-    key = key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays
-    return key(binding, q, k, v, seed, threads)
+def key_of_parameters(given: Mapping[str, Any], gradients: bool = False) -> tuple[Any, ...] | None:
+    """The part of a key for parameters: the shape, strides and dtype of an array, 0 for a number. None: one of them is
+    not a number, a plain NumPy array or a plain tensor, which may require gradients with `gradients`."""
+    key: list[Any] = []
+    for value in given.values():
+        if value is None:
+            key.append(None)
+        elif type(value) is float or type(value) is int:
+            key.append(0)
+        elif _is(value, "torch", "Tensor"):
+            if (not value.is_cpu or value.layout is not sys.modules["torch"].strided or value.is_neg()
+                    or value.requires_grad and not gradients):
+                return None
+            key.append((value.shape, value.stride(), value.dtype, value.requires_grad))
+        elif type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+            key.append((value.shape, value.strides, value.dtype))
+        else:
+            return None
+    return tuple(key)
+
+
+def key_of(binding: Binding, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
+           threads: int) -> tuple[Any, ...] | None:
+    """A key for a call of forward() with NumPy arrays or PyTorch tensors; None: the call has no key."""
+    key = (key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays)(binding, q, k, v, seed, threads)
+    if key is None or not given:
+        return key
+    more = key_of_parameters(given)
+    return None if more is None else key + more
+
+
+def _address_in_library(value: Any) -> Callable[[Any], int]:
+    """The function that returns the address of an array like this one."""
+    return type(value).data_ptr if _is(value, "torch", "Tensor") else _address_in(sys.modules["numpy"])
 
 
 class _Again:
-    """A checked call. Later calls with the same key repeat it with other addresses. Only one thread may use it at a
-    time."""
+    """A checked call, which later calls with the same key repeat with other addresses and without checks. Only one
+    thread may use the object at a time, because calls share its problem and its struct of parameters."""
 
-    def __init__(self, call: _Call, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
+    def __init__(self, call: _Call, function: Callable[..., int], like: Any) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
         self.problem_address = ctypes.byref(self.problem)
         self.bytes = self.problem.workspace_bytes
-        self.function, self.library, self.state = function, self.binding.library, state
+        self.function, self.library = function, self.binding.library
+        self.address = _address_in_library(like)
+        self.params_memory = call.params_memory
+        # for each given parameter its name, and what is filled in: the memory of a number, or the address of an array
+        self.numbers: list[tuple[str, Any]] = []
+        self.arrays: list[tuple[str, Any, Callable[[Any], int], int]] = []
+        for p in self.binding.parameters:
+            value = call.given.get(p.name)
+            if isinstance(value, _Number):
+                self.numbers.append((p.name, value.memory))
+            elif value is not None:
+                place = ctypes.c_void_p.from_buffer(self.params_memory, self.binding.offsets[p.name])
+                self.arrays.append((p.name, place, _address_in_library(value),
+                                    {"f64": 8, "u8": 1}.get(p.dtype, 4) - 1))
+
+    def fill(self, given: Mapping[str, Any]) -> None:
+        """Takes the parameters of this call."""
+        for name, memory in self.numbers:
+            memory.value = given[name]
+        for name, place, address, unaligned in self.arrays:
+            at = address(given[name])
+            if at & unaligned:
+                self.refuse(name)
+            place.value = at
+
+    def refuse(self, names: str) -> None:
+        raise ValueError(f"{self.binding.name}: {names} is not aligned: its address must be a multiple of the size of an "
+                         "element")
+
+    def run(self, *arguments: Any) -> None:
+        if self.binding.gnu:
+            self.binding.check_fork(self.problem)
+        error = self.function(self.problem_address, self.params, *arguments, _room().of(self.bytes))
+        if error:
+            self.binding.check(error)
+
+
+class _Forward(_Again):
+    """A call of forward() or of extend() of a state."""
+
+    def __init__(self, call: _Call, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
+        super().__init__(call, function, q)
+        self.state = state
         shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
         self.empty: Callable[[Any], Any]
-        self.address: Callable[[Any], int]
         if type(q).__module__ == "numpy":
             numpy = sys.modules["numpy"]
-            self.empty, self.address = lambda q: numpy.empty(shape, q.dtype), _address_in(numpy)
+            self.empty = lambda q: numpy.empty(shape, q.dtype)
         else:
-            torch, self.address = sys.modules["torch"], type(q).data_ptr
+            torch = sys.modules["torch"]
             self.empty = lambda q: q.new_empty(shape)
             if shape == tuple(q.shape):  # empty_like takes half the time of new_empty
                 self.empty = functools.partial(torch.empty_like, memory_format=torch.contiguous_format)
 
-    def call(self, q: Any, k: Any, v: Any) -> Any:
+    def call(self, q: Any, k: Any, v: Any, given: Mapping[str, Any] | None = None, saved: int | None = None) -> Any:
         address, out = self.address, self.empty(q)
         at_q, at_k, at_v = address(q), address(k), address(v)
         if (at_q | at_k | at_v) & self.unaligned:
-            raise ValueError(f"{self.binding.name}: q, k or v is not aligned: its address must be a multiple of the "
-                             "size of an element")
-        if self.binding.gnu:
-            self.binding.check_fork(self.problem)
-        error = self.function(self.problem_address, self.params, at_q, at_k, at_v, address(out), *self.state,
-                              _room().of(self.bytes))
-        if error:
-            self.binding.check(error)
+            self.refuse("q, k or v")
+        if given:
+            self.fill(given)
+        if saved is not None:
+            self.problem.saved = saved
+        self.run(at_q, at_k, at_v, address(out), *self.state)
         return out
+
+
+class _Backward(_Again):
+    """A call of backward() with tensors, for all gradients that a list of names asks for."""
+
+    def __init__(self, call: _Call, function: Callable[..., int], like: Any, gradients: Any) -> None:
+        super().__init__(call, function, like)
+        self.gradients, self.of_parameters = gradients, ctypes.addressof(gradients)
+        self.unaligned = _BYTES[call.read[0].dtype] - 1
+
+    def call(self, inputs: Sequence[Any], saved: int, given: Mapping[str, Any], targets: Sequence[Any],
+             of_parameters: Sequence[Any]) -> None:
+        """inputs: q, k, v, out, dout; targets: dq, dk and dv, None where it is not wanted; of_parameters: the same for
+        learned parameters"""
+        addresses = [self.address(a) for a in inputs]
+        for at in addresses:
+            if at & self.unaligned:
+                self.refuse("an array")
+        self.fill(given)
+        for number, target in enumerate(of_parameters):
+            self.gradients[number] = target is not None and target.data_ptr() or None
+        self.problem.saved = saved
+        self.run(*addresses, *(target is not None and target.data_ptr() or None for target in targets),
+                 self.of_parameters if of_parameters else None)
 
 
 class Calls:
     """The last 64 calls of a thread, or of a state, by key."""
 
     def __init__(self) -> None:
-        self._calls: dict[Any, _Again] = {}
+        self._calls: dict[Any, Any] = {}
 
-    def known(self, key: tuple[Any, ...]) -> _Again | None:
-        """The call with this key. None: there is none, or the threads have changed."""
+    def known(self, key: tuple[Any, ...]) -> Any:
+        """The call with this key. None: there is none, or the library or the threads have changed since."""
         made = self._calls.get(key)
-        if made is not None and made.library is made.binding.library and made.problem.team == _teams.of_torch():
+        if made is not None and made.library is made.binding.library and made.problem.team == _teams.of(made.binding):
             return made
         return None
 
     def keep(self, key: tuple[Any, ...], call: _Call, function: Callable[..., int], target: _Array, q: Any,
              state: Sequence[int] = ()) -> None:
-        if 0 in target.shape or call.copies:
-            return
+        if 0 not in target.shape and not call.copies:
+            self.put(key, _Forward(call, function, target, q, state))
+
+    def put(self, key: tuple[Any, ...], made: _Again) -> None:
         while len(self._calls) > 63:
             del self._calls[next(iter(self._calls))]
-        self._calls[key] = _Again(call, function, target, q, state)
+        self._calls[key] = made
 
 
 def _address_from_interface(array: Any) -> int:

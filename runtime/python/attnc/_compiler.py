@@ -4,9 +4,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.resources
+import importlib.util
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +19,11 @@ Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 SAYS_SO_AFTER = 1.0  # seconds of compiling, after which a message says so
 ENDS_WITHIN = 5.0  # seconds from SIGTERM to SIGKILL
+
+
+# Lines of attnc that this package does not repeat: it prints the first itself, and kernels without OpenMP run on its
+# threads.
+_UNSAID = re.compile(r"compiling .* \(first time\)$|attnc: note: OpenMP does not work ")
 
 
 class SpecError(ValueError):
@@ -39,9 +47,51 @@ def program() -> str:
         return str(path)
 
 
+def _folder_of(package: str) -> str | None:
+    """The folder of an installed package, which is not imported."""
+    try:
+        found = importlib.util.find_spec(package)
+    except ImportError:
+        return None
+    places = list(found.submodule_search_locations or ()) if found else []
+    return places[0] if places else None
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler that attnc uses: $ATTNC_CC, clang, $CC, cc, or that of the package ziglang. Empty:
+    there is none."""
+    own = shlex.split(os.environ.get("ATTNC_CC", ""))
+    if own:
+        return own
+    of_user = shlex.split(os.environ.get("CC", ""))
+    for words in (["clang"], *([f"clang-{version}"] for version in range(19, 13, -1)), of_user, ["cc"]):
+        if words and shutil.which(words[0]):
+            return words
+    zig = os.path.join(_folder_of("ziglang") or "", "zig")
+    return [zig, "cc"] if os.path.isfile(zig) else []
+
+
+@functools.lru_cache(maxsize=None)
+def _of_packages(_: tuple[str | None, ...]) -> dict[str, str]:
+    made = {}
+    if not os.environ.get("ATTNC_CC"):
+        words = compiler()
+        if words[1:] == ["cc"]:
+            made["ATTNC_CC"] = shlex.join(words)
+    library = os.path.join(_folder_of("clang") or "", "native", "libclang.so")
+    if not os.environ.get("ATTNC_LIBCLANG") and os.path.isfile(library):
+        made["ATTNC_LIBCLANG"] = library
+    return made
+
+
+def environment() -> dict[str, str]:
+    """The environment for attnc: that of this process, with the compiler and libclang of installed packages."""
+    return {**os.environ, **_of_packages(tuple(map(os.environ.get, ("ATTNC_CC", "CC", "PATH", "ATTNC_LIBCLANG"))))}
+
+
 def main() -> None:
     """The installed script `attnc`: replaces this process by the program."""
-    os.execv(program(), [program(), *sys.argv[1:]])
+    os.execve(program(), [program(), *sys.argv[1:]], environment())
 
 
 def _scalar(value: Any) -> Any:
@@ -138,7 +188,8 @@ class Source:
 def _run(words: Sequence[str], hidden: str = "") -> str:
     """Runs attnc and returns its output. Removes `hidden`, a temporary folder, from messages."""
     with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace") as process:
+                          stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
+                          env=environment()) as process:
         try:
             try:
                 out, said = process.communicate(timeout=SAYS_SO_AFTER)
@@ -156,7 +207,7 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
             raise
     if hidden:
         said = said.replace(hidden, "")
-    said = "".join(line for line in said.splitlines(True) if not re.fullmatch(r"compiling .* \(first time\)\n", line))
+    said = "".join(line for line in said.splitlines(True) if not _UNSAID.match(line))
     if process.returncode == 0:
         if said:
             sys.stderr.write(said)

@@ -95,7 +95,7 @@ class Kernel:
     def _bind(self, info: Mapping[str, Any]) -> Binding:
         binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"],
                           [(p.name, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters],
-                          values_are_keys=info["values"] == "keys")
+                          values_are_keys=info["values"] == "keys", symbol=info["symbol"])
         binding.own_seed = self._own_seed
         binding.load(info["library"])
         return binding

@@ -13,58 +13,8 @@ from torch import Tensor
 from ._compiler import Source
 from ._model_call import run
 from ._model_mask import FAR, Mask
+from ._traits import _Axes, Traits, spec_of
 from .torch import _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
-
-_SUBSCRIPTS = {"B": "b", "H": "h", "Nq": "row", "Nk": "j"}
-_Axes = Tuple[str, ...]
-
-
-class Traits(NamedTuple):
-    """The differences between the specs of models. Scale, cap, window and padding are arguments of a call, so one
-    kernel serves many models.
-
-    extra: the axes of an array that is added to the logit; None if there is none
-    seen: the axes of a given mask; None if there is none"""
-
-    cap: bool = False
-    sink: bool = False
-    extra: Optional[_Axes] = None
-    ids: bool = False
-    kept: bool = False
-    seen: Optional[_Axes] = None
-    dropout: float = 0.0
-
-
-def spec_of(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> Dict[str, Any]:
-    """The spec of a kernel for these traits."""
-    arrays: Dict[str, Any] = {"scale": {"shape": []}}
-    for name in "left", "right":
-        arrays[name] = {"shape": [], "type": "int"}
-    for name in "at", "since", "until":
-        arrays[name] = {"shape": ["B"], "type": "int"}
-    logit = "s * scale"
-    mask = "row + at[b] - j < left && j - row - at[b] <= right && since[b] <= j && j < until[b]"
-
-    def element(name: str, axes: _Axes, **more: Any) -> str:
-        arrays[name] = {"shape": list(axes), **more}
-        return name + "".join(f"[{_SUBSCRIPTS[axis]}]" for axis in axes)
-    if traits.cap:
-        logit = f"{element('cap', ())} * tanh({logit} / cap)"
-    if traits.extra is not None:
-        logit += " + " + element("extra", traits.extra)
-    if traits.ids:
-        mask += f" && ids[b][row + at[b]] == {element('ids', ('B', 'Nk'), type='int')}"
-    if traits.kept:
-        mask += " && " + element("kept", ("B", "Nk"), type="bool")
-    if traits.seen is not None:
-        mask += " && " + element("seen", traits.seen, type="bool")
-    made: Dict[str, Any] = {"similarity": {"softmax": {"scale": 1, "modify": logit}}, "mask": {"expr": mask},
-                            "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": dtype, "arrays": arrays}
-    if traits.sink:
-        made["normalize"] = {"sink": element("sink", ("H",))}
-    if traits.dropout:
-        made["dropout"] = traits.dropout
-    return made
 
 
 @functools.lru_cache(maxsize=None)

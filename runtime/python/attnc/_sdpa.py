@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ._compiler import CompilerError, Source
 from ._kernel import _FLOATS, Kernel, _of_source
-from .torch import _Kept, _saved_size
+from ._autograd import Kept, saved_size
 
 _OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 _LOG_2 = math.log(2)
@@ -117,9 +117,9 @@ class _Operators:
             return result
         batch, heads, rows, _ = query.shape
         out, sums = torch.empty_like(query), torch.float64 if made.dtype == "f64" else torch.float32
-        saved = torch.empty(_saved_size(made, batch * heads * rows), dtype=sums)
+        saved = torch.empty(saved_size(made, batch * heads * rows), dtype=sums)
         query, key, value = (a.detach() for a in (query, key, value))
-        made._with_gradients().forward(query, key, value, made._none, None, out, torch.get_num_threads(), _Kept(saved))
+        made._with_gradients().forward(query, key, value, made._none, None, out, torch.get_num_threads(), Kept(saved))
         # a kernel of softmax saves the logarithm to base 2 of each row's denominator
         logarithms = torch.empty((batch, rows, heads), dtype=sums).transpose(1, 2)
         return out, logarithms.copy_(saved[:batch * heads * rows].view(batch, heads, rows)).mul_(_LOG_2)
@@ -133,14 +133,14 @@ class _Operators:
             result: Tuple[Tensor, Tensor, Tensor] = self._backward.call_boxed(
                 keys, grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
             return result
-        saved = torch.zeros(_saved_size(made, logsumexp.numel()), dtype=logsumexp.dtype)
+        saved = torch.zeros(saved_size(made, logsumexp.numel()), dtype=logsumexp.dtype)
         torch.div(logsumexp, _LOG_2, out=saved[:logsumexp.numel()].view(logsumexp.shape))
         if grad_out.stride(3) != 1 or 0 in grad_out.stride():
             grad_out = grad_out.contiguous()
         gradients = {name: torch.empty_permuted(a.shape, (0, 2, 1, 3), dtype=a.dtype)
                      for name, a in (("dq", query), ("dk", key), ("dv", value))}
         query, key, value, out = (a.detach() for a in (query, key, value, out))
-        made._with_gradients().backward(query, key, value, out, grad_out, made._none, None, _Kept(saved),
+        made._with_gradients().backward(query, key, value, out, grad_out, made._none, None, Kept(saved),
                                         list(gradients), gradients, torch.get_num_threads())
         return gradients["dq"], gradients["dk"], gradients["dv"]
 

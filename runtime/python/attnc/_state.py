@@ -96,7 +96,7 @@ class State:
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
         """A key for extend(). Calls with equal keys differ only in addresses. None: all arrays must be checked."""
         places = [_place_of(value) for value in self._given.values() if value is not None]
-        key = None if None in places else key_of(self._binding, q, k, v, None, threads)
+        key = None if None in places else key_of(self._binding, q, k, v, {}, None, threads)
         return None if key is None else (*key, *places)
 
     def extend(self, q: AnyArray, k: Array, v: Array | None = None, *, lengths: Iterable[int] | None = None,

@@ -9,7 +9,6 @@ import hashlib
 import importlib.resources
 import os
 import shlex
-import shutil
 import subprocess
 import tempfile
 from typing import Any, Callable, Iterator, Mapping
@@ -18,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import _INTEGERS, _is_number, size_of
-from ._compiler import CompilerError
+from ._call import _INTEGERS, Binding, _is_number, own_team_path, processors, size_of
+from ._compiler import CompilerError, compiler
 from ._kernel import Kernel
 
 _DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u8": "bool"}
@@ -29,15 +28,12 @@ _TARGET = "attnc_call"
 # ---- the handler that XLA calls
 
 
-def _compiler() -> list[str]:
-    """The command of the C compiler that attnc uses."""
-    own = shlex.split(os.environ.get("ATTNC_CC", ""))
-    if own:
-        return own
-    for name in ("clang", *(f"clang-{version}" for version in range(19, 13, -1))):
-        if shutil.which(name):
-            return [name]
-    return shlex.split(os.environ.get("CC", "")) or ["cc"]
+def _cache() -> str:
+    """The folder of attnc's cache."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    path = os.path.join(base if base.startswith("/") else os.path.expanduser("~/.cache"), "attnc")
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
 
 
 @contextlib.contextmanager
@@ -57,15 +53,18 @@ def _register(cache: str) -> None:
     folder = importlib.resources.files(__package__)
     with importlib.resources.as_file(folder / "xla.c") as source, \
             importlib.resources.as_file(folder / "attnrt.h") as header:
-        compiler = _compiler()
+        command = compiler()
         key = hashlib.sha256()
-        for part in (source.read_bytes(), header.read_bytes(), jaxlib_version.__version__.encode(), " ".join(compiler).encode()):
+        for part in (source.read_bytes(), header.read_bytes(), jaxlib_version.__version__.encode(), " ".join(command).encode()):
             key.update(part)
         path = os.path.join(cache, f"xla-{key.hexdigest()[:32]}.so")
         if not os.path.exists(path):
+            if not command:
+                raise CompilerError("JAX needs a C compiler once, for the handler that XLA calls: install clang or gcc, or "
+                                    "pip install 'attnc[compiler]'; or name a compiler in $ATTNC_CC")
             with tempfile.TemporaryDirectory(prefix="attnc-", dir=cache) as build, _held(build):
                 made = os.path.join(build, "xla.so")
-                done = subprocess.run([*compiler, "-O2", "-std=gnu11", "-shared", "-fPIC", "-I", str(header.parent), "-I",
+                done = subprocess.run([*command, "-O2", "-std=gnu11", "-shared", "-fPIC", "-I", str(header.parent), "-I",
                                        jax.ffi.include_dir(), "-o", made, str(source), "-ldl"], text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       check=False)
@@ -91,8 +90,9 @@ def _saved_size(kernel: Kernel, rows: int) -> int:
     return int(kernel._gradient_info()["saved_bytes_a_row"]) // size * ((rows + line - 1) // line * line)
 
 
-def _foreign(kernel: Kernel, library: str, results: Any, *arrays: Any) -> Any:
-    return _ffi_call(_TARGET, results)(*arrays, library=library, kernel=kernel.name)
+def _foreign(binding: Binding, library: str, results: Any, *arrays: Any) -> Any:
+    team, threads = ("", 0) if binding.openmp else (own_team_path() or "", processors())
+    return _ffi_call(_TARGET, results)(*arrays, library=library, kernel=binding.symbol, team=team, threads=str(threads))
 
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
@@ -125,8 +125,8 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
 
 @functools.lru_cache(maxsize=None)
 def _function(kernel: Kernel) -> Callable[..., Any]:
-    """The function attend(q, k, v, *parameters) of a kernel, with gradients."""
-    _register(os.path.dirname(kernel.library))
+    """The function attend(q, k, v, *parameters) of a kernel, which JAX can differentiate."""
+    _register(_cache())
     shapes = [p.shape for p in kernel.parameters]
 
     def has_batch(number: int) -> bool:
@@ -136,19 +136,19 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
         return _array((*q.shape[:3], kernel.value_dim), q.dtype)
 
     def forward(*arrays: Any) -> Any:
-        return _foreign(kernel, kernel.library, (out_of(arrays[0]),), *arrays)
+        return _foreign(kernel._binding, kernel.library, (out_of(arrays[0]),), *arrays)
 
     def saving(*arrays: Any) -> Any:
         q = arrays[0]
         size = _saved_size(kernel, q.shape[0] * q.shape[1] * q.shape[2])
         saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
-        return _foreign(kernel, kernel._gradient_library(), (out_of(q), saved), *arrays)
+        return _foreign(kernel._with_gradients(), kernel._gradient_library(), (out_of(q), saved), *arrays)
 
     learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype not in _INTEGERS]
 
     def backward(*arrays: Any) -> Any:
         like = [*arrays[:3], *(arrays[3 + number] for number in learned)]
-        return _foreign(kernel, kernel._gradient_library(),
+        return _foreign(kernel._with_gradients(), kernel._gradient_library(),
                         tuple(_array(a.shape, a.dtype) for a in like), *arrays)
 
     count = 3 + len(shapes)

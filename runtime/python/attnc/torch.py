@@ -8,9 +8,12 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 
-from ._call import _INTEGERS, Saved, _has_tangent, _is_number, key_of_tensors
+from . import _autograd
+from ._autograd import Kept, is_undisturbed, saved_size
+from ._call import _INTEGERS, _has_tangent, _is_number, key_of, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
@@ -38,27 +41,6 @@ def _text_as(name: str, dtype: str) -> str:
     return json.dumps([*json.loads(name), "dtype=" + dtype])
 
 
-class _Kept(Saved):
-    """A Saved in a tensor, which autograd can store."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        super().__init__()
-        self.tensor = tensor.clone() if tensor.data_ptr() % 64 else tensor
-
-    def _take(self, call: Any) -> None:
-        call.problem.saved, call.problem.saved_bytes = self.tensor.data_ptr(), self.tensor.nbytes
-
-    _give = _take
-
-
-def _saved_size(kernel: Kernel, rows: Any) -> Any:
-    """The number of elements that forward saves for `rows` rows. Each saved array is a multiple of 64 bytes."""
-    info = kernel._gradient_info()
-    size = 8 if kernel.dtype == "f64" else 4
-    line = 64 // size
-    return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line)
-
-
 def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[str, Any]:
     return {p.name: None if value is None else value.detach() for p, value in zip(kernel.parameters, parameters)}
 
@@ -82,9 +64,9 @@ def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[
     binding = made._with_gradients() if saves else made._binding
     rows = q.shape[0] * q.shape[1] * q.shape[2] if saves and q.dim() == 4 else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
-    saved = torch.zeros(_saved_size(made, rows) if saves else 0, dtype=sums)
+    saved = torch.zeros(saved_size(made, rows) if saves else 0, dtype=sums)
     out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters), _seed(seed, drawn), None,
-                          torch.get_num_threads(), _Kept(saved) if saves else None)
+                          torch.get_num_threads(), Kept(saved) if saves else None)
     return out, saved
 
 
@@ -93,7 +75,7 @@ def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optiona
       saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     _check(made, q, k, v)
-    size = _saved_size(made, q.shape[0] * q.shape[1] * q.shape[2]) if saves else 0
+    size = saved_size(made, q.shape[0] * q.shape[1] * q.shape[2]) if saves else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
     return q.new_empty((q.shape[0], q.shape[1], q.shape[2], made.value_dim)), q.new_empty((size,), dtype=sums)
 
@@ -108,7 +90,7 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
         dout = dout.contiguous()  # the gradient of a sum has stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
-                              _given(made, parameters), _seed(seed, drawn), _Kept(saved), names, None, torch.get_num_threads())
+                              _given(made, parameters), _seed(seed, drawn), Kept(saved), names, None, torch.get_num_threads())
     return [getattr(result, name) for name in names]
 
 
@@ -269,17 +251,9 @@ def _refuse_tangents(name: str, *tensors: Any) -> None:
                                   "torch.autograd has reverse-mode derivatives")
 
 
-def _is_undisturbed() -> bool:
-    """Whether vmap, grad and tracing are inactive. Then a call needs no operator."""
-    try:
-        return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
-    except AttributeError:  # another version of PyTorch names them differently
-        return False
-
-
 def _is_eager(*tensors: Any) -> bool:
-    """Whether _is_undisturbed() and all tensors are plain ones."""
-    return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
+    """Whether is_undisturbed() and all tensors are plain tensors or parameters, not of other subclasses."""
+    return is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
 def _as_tensor(value: Any, word: str) -> Any:
@@ -289,6 +263,15 @@ def _as_tensor(value: Any, word: str) -> Any:
 
 def _as_tensors(kernel: Kernel, parameters: Sequence[Any]) -> list[Any]:
     return [value if p.shape else _as_tensor(value, p.dtype) for p, value in zip(kernel.parameters, parameters)]
+
+
+def _check_parameters(kernel: Kernel, parameters: Sequence[Any]) -> None:
+    for p, value in zip(kernel.parameters, parameters):
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, because q is one")
+        if value is not None and value.requires_grad and not _is_learned(p):
+            raise ValueError(f"{p.keyword} requires gradients, but random arrays have none; "
+                             f"pass {p.keyword}.detach()")
 
 
 def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
@@ -303,13 +286,20 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
          given: Mapping[str, Any]) -> Tensor:
     """Kernel.__call__ for tensors."""
     v = _values(kernel, k, v)
-    _refuse_tangents(kernel.name, q, k, v, *given.values())
-    if (out is None and threads is None and given is kernel._none and not torch.compiler.is_compiling()
-            and not torch.is_autocast_enabled("cpu") and _is_undisturbed()):
+    again: Any = None
+    if (out is None and threads is None and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
+            and is_undisturbed()):
         binding, cores = kernel._binding, torch.get_num_threads()
-        key = key_of_tensors(binding, q, k, v, seed, cores)
-        if key is not None:  # forward_again makes all checks, faster
+        key = key_of(binding, q, k, v, given, seed, cores) if given else key_of_tensors(binding, q, k, v, seed, cores)
+        if key is not None:  # forward_again makes all checks of arrays, in less time than the code below
+            if given is not kernel._none and _autograd.known(key) is None:
+                _check_parameters(kernel, _as_tensors(kernel, [given[p.name] for p in kernel.parameters]))
             return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
+        if torch.is_grad_enabled() and forward_ad._current_level < 0 and _is_eager(q, k, v):
+            again = _autograd.key_of(kernel, q, k, v, given, seed)
+            if _autograd.known(again) is not None:
+                return _autograd.attend(kernel, again, seed, q, k, v, given)
+    _refuse_tangents(kernel.name, q, k, v, *given.values())
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
         narrow = torch.get_autocast_dtype("cpu")
@@ -318,12 +308,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
             q, k, v = q.to(narrow), k.to(narrow), v.to(narrow)
     _check(kernel, q, k, v)
     parameters = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
-    for p, value in zip(kernel.parameters, parameters):
-        if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, because q is one")
-        if value is not None and value.requires_grad and not _is_learned(p):
-            raise ValueError(f"{p.keyword} requires gradients, but random arrays have none; "
-                             f"pass {p.keyword}.detach()")
+    _check_parameters(kernel, parameters)
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
     if out is not None or threads is not None:
@@ -333,6 +318,8 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         return _directly(kernel, q, k, v, parameters, seed, out, threads)
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, parameters, seed)
+    if differentiable and again is not None and _is_eager(*parameters):
+        return _autograd.attend(kernel, again, seed, q, k, v, given)
     return _forward(kernel._text, q, k, v, parameters, seed, differentiable, None)[0]  # type: ignore[no-any-return]
 
 

@@ -49,6 +49,20 @@ static int word(const XLA_FFI_Attrs *attrs, const char *name, char *out, size_t 
     return 0;
 }
 
+/* For a kernel without OpenMP: takes the threads of the library that the attribute `team` names. */
+static void take_team(const XLA_FFI_Attrs *attrs, struct attn_problem *p)
+{
+    char library[MAX_PATH], threads[16];
+    if (!word(attrs, "team", library, sizeof library) || !word(attrs, "threads", threads, sizeof threads) || !*library)
+        return;
+    void *code = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), *symbol = code ? dlsym(code, "attnc_team") : 0;
+    if (!symbol) return;
+    const struct attn_team *(*team)(void);
+    memcpy(&team, &symbol, sizeof team);
+    p->team = team();
+    p->threads = atoi(threads);
+}
+
 static XLA_FFI_Buffer *argument(const XLA_FFI_CallFrame *frame, int64_t number)
 {
     return frame->args.args[number];
@@ -122,6 +136,7 @@ XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
         return failed(frame, name, ATTN_EPROBLEM);
     const int64_t *q = argument(frame, 0)->dims, *k = argument(frame, 1)->dims;
     struct attn_problem p = {.batch = q[0], .heads = q[1], .n_q = q[2], .kv_heads = k[1], .n_k = k[2]};
+    take_team(&frame->attrs, &p);
     void *params = calloc(1, kernel->params_bytes + 1);
     for (int number = 0; number < kernel->params && params; number++)
         memcpy((char *)params + kernel->param[number].offset, &argument(frame, 3 + number)->data, sizeof(void *));

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Compiles kernels ahead, for the wheel. They need no OpenMP library, and only an old glibc.
+
+kernels.py FOLDER ATTNC [--only WORD] [--jobs N]: writes HASH-BITS.so into FOLDER for each kernel below (kernel_ready in
+compiler/host/host.h). $WHEEL_CC compiles; zig links for $WHEEL_TARGET (see cc)."""
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import os
+import runpy
+import shlex
+import subprocess
+import tempfile
+from typing import Any, Iterator
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BITS = {"forward": 1, "backward": 2, "decode": 4}  # EMIT_... of compiler/spec/spec.h; statistics would make forward slower
+
+HEAD_DIMS = 64, 80, 96, 128, 256
+DTYPES = "f32", "bf16"
+# Of the library. gated_deltanet divides q by the root of head_dim.
+LIBRARY = {"softmax": "", "softmax_causal": "", "linear_elu": "", "polysketch_r32_local": "",
+           "gated_deltanet": "prepare=[l2norm, {scale: {by: %r}}]"}
+
+
+def specs() -> Iterator[tuple[str, str | None, list[str]]]:
+    """For each kernel a label, the text of its spec or None for one of the library, and its settings."""
+    traits: Any = runpy.run_path(os.path.join(os.path.dirname(HERE), "attnc", "_traits.py"))
+
+    for head_dim, dtype in itertools.product(HEAD_DIMS, DTYPES):
+        for name, setting in LIBRARY.items():
+            settings = [f"shape.head_dim={head_dim}", f"dtype={dtype}", *([setting % head_dim**-0.5] if setting else [])]
+            yield f"{name}/{dtype}/{head_dim}", None, settings
+        for cap, sink in itertools.product((False, True), repeat=2):
+            label = "numbers" + "_cap" * cap + "_sink" * sink
+            spec = traits["spec_of"](traits["Traits"](cap=cap, sink=sink), head_dim, head_dim, dtype)
+            text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in spec.items())
+            yield f"{label}/{dtype}/{head_dim}", text, []
+
+
+def described(attnc: str, operand: str, settings: list[str], entries: list[str]) -> dict[str, Any] | None:
+    """NAME.json of the spec with these entry points; None: it cannot have them."""
+    sets = [word for setting in [*settings, f"emit=[{', '.join(entries)}]"] for word in ("--set", setting)]
+    done = subprocess.run([attnc, operand, "--emit", "json", "--stdout", "--quiet", *sets], capture_output=True, text=True,
+                          check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def build(attnc: str, folder: str, target: str, label: str, text: str | None, settings: list[str]) -> tuple[str, int]:
+    """Compiles one kernel with all entry points that it can have. Returns a line about it, and its size."""
+    with tempfile.TemporaryDirectory(prefix="attnc-wheel-") as place:
+        operand = label.partition("/")[0]
+        if text is not None:
+            operand = os.path.join(place, operand + ".yaml")
+            with open(operand, "w", encoding="utf-8") as file:
+                file.write(text)
+        entries = ["forward"]
+        for word in list(BITS)[1:]:
+            if described(attnc, operand, settings, [*entries, word]):
+                entries.append(word)
+        named = [*settings, "name=attention"]
+        says = described(attnc, operand, named, entries)
+        if says is None:
+            raise SystemExit(f"kernels.py: {label} cannot be compiled")
+        targets = "aarch64,generic" if target.startswith("aarch64") else "x86-64-v4,x86-64-v3,generic"
+        named.append(f"emit=[{', '.join(entries)}]")
+        subprocess.run([attnc, operand, "--standalone", "--target", targets, "--quiet", "-o", place,
+                        *(word for setting in named for word in ("--set", setting))], check=True)
+        base = os.path.join(place, "attention")
+        cross = ["--target=aarch64-linux-gnu"] if target.startswith("aarch64") else []
+        subprocess.run([*shlex.split(os.environ.get("WHEEL_CC", "clang-19")), *cross, "-O2", "-std=gnu11", "-fPIC", "-c",
+                        base + ".c", "-o", base + ".o"], check=True)
+        made = os.path.join(folder, f"{says['hash'][:32]}-{sum(BITS[word] for word in entries):x}.so")
+        subprocess.run([os.path.join(HERE, "cc"), "-shared", "-s", "-Wl,-Bsymbolic", "-o", made, base + ".o", "-lm"], check=True)
+        return f"{label}: {', '.join(entries)}", os.path.getsize(made)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("folder")
+    options.add_argument("attnc")
+    options.add_argument("--only", default="", help="of the kernels those whose labels contain one of these words")
+    options.add_argument("--jobs", type=int, default=os.cpu_count())
+    given = options.parse_args()
+    os.makedirs(given.folder, exist_ok=True)
+    target = os.environ["WHEEL_TARGET"]
+    chosen = [one for one in specs() if any(word in one[0] + "/" for word in given.only.split(","))]
+    total = 0
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        each = [pool.submit(build, given.attnc, given.folder, target, *one) for one in chosen]
+        for number, one in enumerate(concurrent.futures.as_completed(each), 1):
+            line, size = one.result()
+            total += size
+            print(f"{number}/{len(each)} {line}, {size // 1024} KiB", flush=True)
+    print(f"{len(each)} kernels, {total / 2**20:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()
