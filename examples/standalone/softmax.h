@@ -68,7 +68,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     size_t state_bytes;     /* the size of the state, or 0: not checked */
     int64_t start; /* NAME_state_init: the position of the first token; not 0 if NAME_state_fold will append this
                       state to another. It must be a multiple of the number of tokens that the kernel sums at a time */
-    const struct attn_team *team; /* threads of the caller, `threads` of them; NULL: OpenMP's */
+    const struct attn_team *team; /* threads of the caller, at most `threads`; NULL: OpenMP's */
     uint64_t seed; /* the seed of dropout; 0: the seed in the spec. Backward needs the seed of forward. NAME_extend
                       drops nothing */
     /* For statistics: an array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for a
