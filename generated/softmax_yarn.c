@@ -5421,8 +5421,12 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* Returns the number of rows before row 0 of an array. Prefix sums have one, from which the next sums continue. */
-INLINE int64_t rows_before(int array) { return array >= SUMS; }
+/* Returns the number of rows that an array has before row 0. Prefix sums have one, from which the next ones continue;
+   in
+   states that can be joined, the row before it has the sums up to where they last began again. */
+INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 0; }
+/* Returns whether the row before row 0 moves with the rows. */
+INLINE int64_t row_before(int array) { return array >= SUMS; }
 
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
@@ -5751,7 +5755,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
         const struct attn_strides *const s = &rows->strides[a];
         for (int64_t x = 0; x < sequences; x++)
             for (int64_t g = 0; g < s->batch; g += s->head) {
-                const int64_t begin = 0 ? 0 : -rows_before(a);
+                const int64_t begin = 0 ? 0 : -row_before(a);
                 unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
                 memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
             }
@@ -5861,7 +5865,7 @@ static int extend_some(struct call call, const struct version *extends, const st
             s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
-                remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);
+                remember(&kept, -row_before(a), &given, m - left - row_before(a), left + row_before(a), a, count);
         }
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         given = from_row(given, m);

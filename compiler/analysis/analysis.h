@@ -122,6 +122,7 @@ struct prefix_sum {
 };
 bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out); /* whether value v is a prefix sum */
 bool has_prefix_sums(const struct graph *g);
+bool prefix_terms_move(const struct graph *g); /* whether the terms stay the same if all positions move */
 /* The arrays of prefix sums. LOW: what rounding loses, so that a difference of large sums keeps its digits.
    - OF_CHUNK: the memory of OF_KEY, for the ends of chunks
    - GRADIENT_OF_QUERY, GRADIENT_OF_KEY: gradients with respect to OF_QUERY and OF_KEY

@@ -74,6 +74,20 @@ bool has_prefix_sums(const struct graph *g)
     return false;
 }
 
+bool prefix_terms_move(const struct graph *g)
+{
+    struct prefix_sum found;
+    bool move = true;
+    for (int v = 0; v < g->values; v++) {
+        if (!prefix_sum_of(g, v, &found)) continue;
+        const struct value *const terms = &g->value[found.terms];
+        for (int k = 0; k < terms->rank; k++)
+            if (axis_is_sequence(&g->module->axis[terms->axes[k]]))
+                move &= !expr_uses(terms->expr, expr_leaf(g->module, EXPR_INDEX, terms->axes[k]));
+    }
+    return move;
+}
+
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                            int count, struct tensor *out, int *made)
 {

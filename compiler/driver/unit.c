@@ -84,6 +84,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .folds = p->folds,
                            .moves = p->moves,
                            .any_order = p->any_order,
+                           .terms_move = p->terms_move,
                            .read_back = p->read_back,
                            .read_first = p->read_first,
                            .fingerprint = p->fingerprint,

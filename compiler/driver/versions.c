@@ -448,7 +448,7 @@ static const struct compilation *longest(const struct unit *p, const struct targ
 static void make_fold(struct maker *x)
 {
     struct unit *const p = x->p;
-    p->folds = p->extends && p->read_back == 0 && !has_prefix_sums(p->graph);
+    p->folds = p->extends && p->read_back == 0;
     p->moves = true;
     for (int v = 0; v < p->graph->values; v++)
         p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot
@@ -459,6 +459,7 @@ static void make_fold(struct maker *x)
         p->moves &= moves_on(p->graph, c->state.chunk);
     }
     p->any_order = p->folds && takes_any_order(p->graph);
+    p->terms_move = prefix_terms_move(p->graph);
     for (int k = 0; k < p->extends && p->folds && x->good; k++) {
         const struct compilation *const c = p->extend[k].c;
         p->extend[k].fold = compile_program(x, c->schedule, c->target,

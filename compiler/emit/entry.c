@@ -614,6 +614,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "MOVES", p->moves);
+    template_set_number(t, "TERMS_MOVE", p->terms_move);
     template_set_number(t, "PREPARED", p->prepares > 0);
     template_set_number(t, "ATTENDS", p->attends > 0);
     template_set(t, "ATTENDING", p->attends ? "attending" : "version");

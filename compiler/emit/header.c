@@ -172,10 +172,13 @@ static void decoding(const struct emission *p, struct text *out)
         folds = arena_printf(
             arena,
             "Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.\n"
-            "   The sequence of `right` must begin at position 0%s,\n"
-            "   or where the sequence of `left` ends (see %s_state_init).\n%s"
+            "   The sequence of `right` must begin %s"
+            "where the sequence of `left` ends (see %s_state_init).\n%s"
             "   Otherwise returns ATTN_ELENGTH. Returns ATTN_ECAPACITY if the sums would lack %lld or more tokens",
-            p->moves ? "" : " and have no tokens in its sums", name,
+            !p->terms_move ? ""
+            : p->moves     ? "at position 0,\n   or "
+                           : "at position 0 and have no tokens in its sums,\n   or ",
+            name,
             p->any_order ? "" : "   If its sums have tokens, the sums of `left` must have all tokens of `left`.\n",
             (long long)emit_state_rows(0, 0, p->extend[0].c->state.chunk, true));
     text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",

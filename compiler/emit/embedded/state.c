@@ -56,8 +56,11 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* Returns the number of rows before row 0 of an array. Prefix sums have one, from which the next sums continue. */
-INLINE int64_t rows_before(int array) { return array >= SUMS; }
+/* Returns the number of rows that an array has before row 0. Prefix sums have one, from which the next ones continue; in
+   states that can be joined, the row before it has the sums up to where they last began again. */
+INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + FOLDS; }
+/* Returns whether the row before row 0 moves with the rows. */
+INLINE int64_t row_before(int array) { return array >= SUMS; }
 
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
@@ -328,7 +331,8 @@ static void begin_sums(const struct places *at, int64_t b)
     const struct rows rows = rows_in(at, b);
     for (int a = SUMS; a < ROW_ARRAYS; a++)
         for (int64_t g = 0; g < rows.strides[a].batch; g += rows.strides[a].head)
-            memset(rows.at[a] + g - rows.strides[a].row, 0, (size_t)rows.strides[a].row);
+            memset(rows.at[a] + g - rows_before(a) * rows.strides[a].row, 0,
+                (size_t)(rows_before(a) * rows.strides[a].row));
 }
 
 #endif
@@ -510,7 +514,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
         const struct attn_strides *const s = &rows->strides[a];
         for (int64_t x = 0; x < sequences; x++)
             for (int64_t g = 0; g < s->batch; g += s->head) {
-                const int64_t begin = READ_FIRST ? READ_FIRST : -rows_before(a);
+                const int64_t begin = READ_FIRST ? READ_FIRST : -row_before(a);
                 unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
                 memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
             }
@@ -518,6 +522,40 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
 }
 
 #if FOLDS
+#if PREFIX_SUMS
+/* Adds the prefix sums in row `row` of `from` to n rows of `to`, beginning with `first`, for each head of a sequence. */
+static void add_sums(const struct rows *to, int64_t first, int64_t n, const struct rows *from, int64_t row)
+{
+    const struct attn_strides *const s = &to->strides[SUMS];
+    for (int64_t g = 0; g < s->batch; g += s->head) {
+        REAL *const sum = (REAL *)(void *)(to->at[SUMS] + g), *const low = (REAL *)(void *)(to->at[SUMS + 1] + g);
+        const REAL *const added = (const REAL *)(const void *)(from->at[SUMS] + g + row * s->row),
+            *const low_added = (const REAL *)(const void *)(from->at[SUMS + 1] + g + row * s->row);
+        for (int64_t at = first * PREFIX_ROW, x = 0; at < (first + n) * PREFIX_ROW; at++, x++) {
+            double high = (double)sum[at], rest = (double)low[at] + (double)low_added[x % PREFIX_ROW];
+            add_to_sum(&high, &rest, (double)added[x % PREFIX_ROW]);
+            sum[at] = (REAL)(high + rest);
+            low[at] = (REAL)(high - (double)sum[at] + rest);
+        }
+    }
+}
+
+/* Makes the call that joins sums read, from two rows of `to`, the prefix sums before and after the keys in the sums of
+   `from`. Row `last` of `from` is the last of these keys. */
+static void set_sums_of_join(struct call *call, const struct rows *to, int64_t row, const struct rows *from, int64_t last)
+{
+    for (int a = SUMS; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < to->strides[a].batch; g += to->strides[a].head)
+            memset(to->at[a] + g + row * to->strides[a].row, 0, (size_t)(2 * to->strides[a].row));
+    add_sums(to, row + 1, 1, from, last);
+    add_sums(to, row + 1, 1, from, -2);
+    const int64_t first = (row + 2 - call->p.n_k) * to->strides[SUMS].row;
+    call->log_decay_chunk = (REAL *)((uintptr_t)to->at[SUMS] + (uintptr_t)first);
+    call->log_decay_chunk_low = (REAL *)((uintptr_t)to->at[SUMS + 1] + (uintptr_t)first);
+    call->log_decay_chunk_at = call->log_decay_chunk_low_at = in_elements(to->strides[SUMS], sizeof(REAL));
+}
+
+#endif
 /* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. `rows`: the number that fits in a
    sequence. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
@@ -525,6 +563,9 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
     const int sums = right->summed > right->start;
     if (right->length == right->start) return 0;
     if (right->length > INT64_MAX / 2 - left->length) return ATTN_ESIZE;
+#if !TERMS_MOVE
+    if (right->start != left->length) return ATTN_ELENGTH; /* positions change the decays */
+#endif
 #if MAX_LENGTH
     if (right->length - right->start > MAX_LENGTH - left->length) return ATTN_ECAPACITY;
 #endif
@@ -549,6 +590,8 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
     const int64_t open = left.length - left.summed, summed = right.summed - right.start,
         more = right.length - right.summed, skip = right.summed - right.first;
     if (right.length == right.start) return;
+    const struct rows target = rows_in(to, b), source = rows_in(from, b);
+    if (left.length > left.start) slide(&target, 1, left.summed - left.first, open);
     if (left.length == left.start)
         copy_sequence(problem, this, to, b, from, b);
     else if (summed > 0) {
@@ -559,11 +602,20 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
 #if NUMBERED
         call.first_sequence = b;
 #endif
+#if PREFIX_SUMS
+        add_sums(&target, -2, 1, &target, -1);
+        add_sums(&target, -2, 1, &source, -2);
+        set_sums_of_join(&call, &target, open, &source, skip - 1);
+#endif
         for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
     }
-    const struct rows target = rows_in(to, b), source = rows_in(from, b);
-    slide(&target, 1, left.summed - left.first, open);
     for (int a = 0; a < ROW_ARRAYS; a++) remember(&target, open, &source, skip, more, a, 1);
+#if PREFIX_SUMS
+    if (left.length == left.start || summed > 0)
+        for (int a = SUMS; a < ROW_ARRAYS; a++) remember(&target, -1, &source, skip - 1, 1, a, 1);
+    else
+        add_sums(&target, open, more, &target, open - 1);
+#endif
     l->start = left.start;
     l->length = left.length + summed + more;
     l->first = l->summed = l->oldest = left.summed + summed;
@@ -647,6 +699,13 @@ static void begin_sums_again(const struct rows *rows, int64_t sequences, int64_t
             for (int64_t e = 0; e < PREFIX_ROW; e++) {
                 const int64_t last = (n - 1) * PREFIX_ROW + e;
                 const double sum_of_last = (double)sum[last], low_of_last = (double)low[last];
+#if FOLDS
+                const int64_t earlier = e - 2 * PREFIX_ROW;
+                double all = (double)sum[earlier], rest_of_all = (double)low[earlier] + low_of_last;
+                add_to_sum(&all, &rest_of_all, sum_of_last);
+                sum[earlier] = (REAL)(all + rest_of_all);
+                low[earlier] = (REAL)(all - (double)sum[earlier] + rest_of_all);
+#endif
                 for (int64_t at = e - PREFIX_ROW; at <= last; at += PREFIX_ROW) {
                     double high = (double)sum[at], rest = (double)low[at] - low_of_last;
                     add_to_sum(&high, &rest, -sum_of_last);
@@ -931,7 +990,7 @@ INTEGERS_FROM_SEQUENCE
             s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
-                remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);
+                remember(&kept, -row_before(a), &given, m - left - row_before(a), left + row_before(a), a, count);
         }
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         given = from_row(given, m);

@@ -349,7 +349,8 @@ static const struct expr *decaying_element(struct separation *x, const struct no
     return decay ? separate_make(x, EXPR_MUL, element, decay) : NULL;
 }
 
-/* Returns the factor of a state with a decay by prefix sums, between chunks. */
+/* Returns the factor of a state with a decay by prefix sums from one chunk to the next. If the program joins two
+   states, the array of sums has those before and after the keys of the second state at the last two positions. */
 static const struct expr *kept_by_sums(const struct separation *x, const struct node *n, const struct expr *f,
                                        int64_t chunk, struct value *state)
 {
@@ -362,9 +363,10 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
         f = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, f, expr_int(x->m, elements - 1)),
                           expr_int(x->m, 0)); /* another term's row has an index beyond the elements */
     for (int k = 0; k < 2; k++) {
-        const struct expr *const begin = separate_make(x, EXPR_MUL, of[k], length), *const end = separate_make(
-                                                                                        x, EXPR_SUB, begin,
-                                                                                        expr_int(x->m, 1));
+        const bool joins = program_folds_states(&x->c->program);
+        const struct expr *const begin = joins ? expr_leaf(x->m, EXPR_SIZE, x->stream)
+                                               : separate_make(x, EXPR_MUL, of[k], length),
+                                 *const end = separate_make(x, EXPR_SUB, begin, expr_int(x->m, joins ? 1 + k : 1));
         high[k] = at_end(x, &n->sums->side[KEY], false, end);
         low[k] = at_end(x, &n->sums->side[KEY], true, end);
     }
