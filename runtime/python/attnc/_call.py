@@ -852,7 +852,8 @@ class _Call:
             self.strides = (ctypes.c_char * kernel.strides_bytes)()
             self.keep.append(self.strides)
             ctypes.c_void_p.from_buffer(params, kernel.strides).value = ctypes.addressof(self.strides)
-        (ctypes.c_int64 * len(strides)).from_buffer(self.strides, self.binding.strides[p.name])[:] = strides
+        numbers: Any = (ctypes.c_int64 * len(strides)).from_buffer(self.strides, self.binding.strides[p.name])
+        numbers[:] = strides
 
     def writes(self, name: str, value: Any, like: Any, like_array: _Array, shape: Sequence[int | str],
                dtype: str | None = None) -> _Array:
