@@ -43,6 +43,18 @@ def forward_and_jit(folder):
           'a formula')
 
 
+
+@case
+def dot_product_attention_is_as_jax_nn(folder):
+    ours, jaxs = attnc.jax.dot_product_attention, jax.nn.dot_product_attention
+    draw = np.random.default_rng(0)
+    given = [jnp.asarray(draw.standard_normal((2, 33, heads, 8)), 'float32') for heads in (4, 2, 2)]
+    for more in ({'is_causal': True, 'scale': 0.3}, {'local_window_size': (9, 2)},
+                 {'key_value_seq_lengths': jnp.asarray([20, 33], 'int32')}):
+        close(ours(*given, **more), jaxs(*given, **more), 2e-6, str(list(more)))
+        ours_too, wanted = (jax.jit(jax.grad(square(lambda *a: f(*a, **more)), (0, 1, 2)))(*given) for f in (ours, jaxs))
+        same(ours_too, wanted, 1e-4, 'gradients, %s' % list(more))
+
 @case
 def values_are_keys(folder):
     made, wanted = of_keys()

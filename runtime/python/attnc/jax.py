@@ -241,3 +241,6 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
         parameters.append(jnp.asarray(value))
     return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters)
+
+
+from ._dot_product import dot_product_attention  # noqa: E402, F401 (_dot_product imports attnc.jax when it calls a kernel)
