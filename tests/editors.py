@@ -47,7 +47,7 @@ BEYOND = {
     'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
                                       'mask_blocks_differ'],
     'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_project', 'delta_dropout', 'delta_quadratic',
-                                          'decay_decode', 'decay_project', 'project_arrays'],
+                                          'decay_project', 'project_arrays'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
         'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax', 'delta_window', 'delta_maximum'],
