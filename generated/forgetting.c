@@ -4321,6 +4321,15 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         }
 }
 
+/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+static size_t first_bytes_a_thread(void)
+{
+    size_t bytes = 0;
+    const struct version terms = terms_version();
+    bytes = bytes_a_thread(&terms);
+    return bytes;
+}
+
 /* Returns the bytes of the workspace of all threads that a call fills before it runs. */
 static size_t call_bytes(const struct attn_problem *p)
 {
@@ -4333,8 +4342,7 @@ size_t forgetting_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
     const size_t shared = call_bytes(problem);
-    const struct version terms = terms_version();
-    size_t bytes = bytes_a_thread(&terms);
+    size_t bytes = first_bytes_a_thread();
     const struct version this = version(problem->n_k);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
     return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
@@ -4466,9 +4474,7 @@ int forgetting_forward(const struct attn_problem *problem, const struct forgetti
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
-    const struct version terms = terms_version();
-    if (!runs(&terms)) return ATTN_EMACHINE;
-    size_t max_bytes = bytes_a_thread(&terms);
+    size_t max_bytes = first_bytes_a_thread();
     if (bytes > max_bytes) max_bytes = bytes;
     unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
@@ -4478,8 +4484,14 @@ int forgetting_forward(const struct attn_problem *problem, const struct forgetti
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    set_prefix_sums(&call, (unsigned char *)workspace);
-    const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    int failed = 0;
+    unsigned char *first = (unsigned char *)workspace;
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, first);
+    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    first += prefix_bytes(&call.p);
+    (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);
 }
 

@@ -2668,6 +2668,15 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         }
 }
 
+/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+static size_t first_bytes_a_thread(void)
+{
+    size_t bytes = 0;
+    const struct version terms = terms_version();
+    bytes = bytes_a_thread(&terms);
+    return bytes;
+}
+
 /* Returns the bytes of the workspace of all threads that a call fills before it runs. */
 static size_t call_bytes(const struct attn_problem *p)
 {
@@ -2680,8 +2689,7 @@ size_t kda_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
     const size_t shared = call_bytes(problem);
-    const struct version terms = terms_version();
-    size_t bytes = bytes_a_thread(&terms);
+    size_t bytes = first_bytes_a_thread();
     const struct version this = version(problem->n_k);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
     return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
@@ -2789,15 +2797,19 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
-    const struct version terms = terms_version();
-    if (!runs(&terms)) return ATTN_EMACHINE;
-    size_t max_bytes = bytes_a_thread(&terms);
+    size_t max_bytes = first_bytes_a_thread();
     if (bytes > max_bytes) max_bytes = bytes;
     unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    set_prefix_sums(&call, (unsigned char *)workspace);
-    const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    int failed = 0;
+    unsigned char *first = (unsigned char *)workspace;
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, first);
+    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    first += prefix_bytes(&call.p);
+    (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);
 }
 

@@ -1903,6 +1903,13 @@ static size_t tiles_bytes(const struct attn_problem *problem)
     return set_tiles(&none, NULL);
 }
 
+/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+static size_t first_bytes_a_thread(void)
+{
+    size_t bytes = 0;
+    return bytes;
+}
+
 /* Returns the bytes of the workspace of all threads that a call fills before it runs. */
 static size_t call_bytes(const struct attn_problem *p)
 {
@@ -1915,7 +1922,7 @@ size_t softmax_tree_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
     const size_t shared = call_bytes(problem);
-    size_t bytes = 0;
+    size_t bytes = first_bytes_a_thread();
     const struct version this = version(problem->n_k);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
     return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
@@ -2050,14 +2057,17 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
-    size_t max_bytes = 0;
+    size_t max_bytes = first_bytes_a_thread();
     if (bytes > max_bytes) max_bytes = bytes;
     unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     set_tiles(&call, work - tiles_bytes(&call.p));
     make_tiles(&call, threads);
-    return run(&call, &this, threads, work, bytes);
+    int failed = 0;
+    unsigned char *first = (unsigned char *)workspace;
+    (void)first;
+    return failed ? failed : run(&call, &this, threads, work, bytes);
 }
 
 static const struct attn_param param[] = {

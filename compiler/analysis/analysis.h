@@ -146,6 +146,13 @@ enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS: there i
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                            int count, struct tensor *out, int *made);
 
+/* The name of the array of corrected values: the solution of the delta rule's system, if it has no linear form
+   (pass/correct_values.c). corrected_tensor computes it for the interpreters, as prefix_tensors does prefix sums.
+   (corrected_values.c) */
+extern const char corrected_values[];
+const char *corrected_tensor(const struct graph *source, const struct problem_size *size, const struct tensor *in,
+                             int count, struct tensor *out, int *made);
+
 /* Finds the indices of `axis` in a region as a union of ranges (region.c). Bounds are expressions in the other axes'
    current ranges, or NULL.
    - without `every`: the union contains all indices that are in the region for some indices of the other axes

@@ -245,12 +245,23 @@ static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, 
     }
 }
 
+/* Adds the array of corrected values, if the graph has a SOLVE. */
+static void add_corrected_values(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
+{
+    const int solve = graph_find_solve(source);
+    if (solve < 0) return;
+    struct kernel_array *const a = &all->array[all->count++];
+    *a = (struct kernel_array){
+        .name = corrected_values, .place = PLACE_WORKSPACE, .dtype = dtype_of_sums(spec->dtype), .gradient_of = -1};
+    set_axes(a, source->module, &source->value[solve]);
+}
+
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source)
 {
     struct arena *const arena = source->module->arena;
     struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
     const enum dtype real = dtype_of_sums(spec->dtype);
-    all->array = arena_alloc(arena, (size_t)(FIXED + PREFIX_ARRAYS + source->outputs + 2 * source->values) *
+    all->array = arena_alloc(arena, (size_t)(FIXED + PREFIX_ARRAYS + 1 + source->outputs + 2 * source->values) *
                                         sizeof *all->array);
     add_fixed(all, spec, source);
     for (int o = 1; o < source->outputs; o++) {
@@ -282,6 +293,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         set_axes(a, source->module, value);
     }
     add_prefix_sums(all, spec, source);
+    add_corrected_values(all, spec, source);
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
     for (int n = 0, given = all->count; n < given; n++) {
         if (!all->array[n].learned) continue;

@@ -41,6 +41,17 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
 }
 
+/* Sets the rows of an output that is the solution of a system without features, which no state can give: the
+   equations. */
+static void find_equations(const struct graph *g, const struct value *result, struct roles *out)
+{
+    int along;
+    if (result->op != GRAPH_SOLVE || result->operands > SOLVE_FEATURES ||
+        !graph_solve_axes(g->module, result, &along, &out->lane))
+        return;
+    out->rows = (out->rows & ~(UINT32_C(1) << along)) | UINT32_C(1) << out->lane;
+}
+
 /* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
 static uint32_t axes_of_loops(const struct value *v)
 {
@@ -56,10 +67,11 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
     *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .slices = -1};
     find_rows(g, result, out);
+    find_equations(g, result, out);
     mark(g, g->output[output].value, needed);
     int along, of_equations = -1;
     for (int v = 0; v < g->values; v++)
-        if (needed[v] && g->value[v].op == GRAPH_SOLVE)
+        if (needed[v] && g->value[v].op == GRAPH_SOLVE && (&g->value[v] != result || result->operands > SOLVE_FEATURES))
             graph_solve_axes(g->module, &g->value[v], &along, &of_equations);
     for (int v = 0; v < g->values; v++) {
         struct prefix_sum sum;

@@ -199,25 +199,6 @@ bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     return diagnostics_errors(d) == errors;
 }
 
-/* ---- the delta rule ---- */
-
-bool unit_can_correct(const struct unit *p, struct diagnostics *d)
-{
-    const struct spec *const spec = p->spec;
-    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
-    const int errors = diagnostics_errors(d);
-    if (looks_ahead(p->graph)) {
-        diagnostics_error(d, masked ? spec->mask->at : spec->delta_at,
-                          masked ? "under this mask a query may see keys after its own position, but 'delta' corrects "
-                                   "a value by earlier ones"
-                                 : "without a mask a query sees keys after its own position, but 'delta' corrects a "
-                                   "value by earlier ones");
-        diagnostics_note(d, masked ? spec->delta_at : (struct position){0, 0}, "%s'mask: causal' hides later keys",
-                         masked ? "'delta' is here; " : "");
-    }
-    return diagnostics_errors(d) == errors;
-}
-
 /* ---- decay ---- */
 
 struct shared {
@@ -247,7 +228,7 @@ void unit_check_decay(const struct unit *p, struct diagnostics *d)
     const struct spec *const spec = p->spec;
     struct spec without = *spec;
     if (!spec->decay) return;
-    without.decay = NULL; /* prefix sums are no sums over keys */
+    without.decay = without.rate = NULL; /* prefix sums and maxima of weights of two keys are no sums of a query */
     if (looks_ahead(build_graph(p->arena, &without, d))) {
         const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
         diagnostics_error(d, masked ? spec->mask->at : spec->decay->at,

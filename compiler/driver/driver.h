@@ -39,6 +39,8 @@ struct unit {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* versions of forward, by target, then by number of keys */
     int versions;
+    struct version correct[MAX_VERSIONS]; /* the corrected values, a version for each target */
+    int corrects;
     struct version prefix[MAX_VERSIONS]; /* the terms of prefix sums, a version for each target */
     int prefixes;
     struct version backward[MAX_BACKWARDS]; /* versions of the gradients, by target, then by number of keys */

@@ -68,6 +68,8 @@ static const struct emission *emission_of(const struct unit *p)
                            .compilations = p->compilations,
                            .version = p->version,
                            .versions = p->versions,
+                           .correct = p->correct,
+                           .corrects = p->corrects,
                            .prefix = p->prefix,
                            .prefixes = p->prefixes,
                            .backward = p->backward,
@@ -129,7 +131,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
     if (p->graph) unit_check_decay(p, d);
-    bool good = p->graph != NULL && diagnostics_errors(d) == 0 && (!p->spec->rate || unit_can_correct(p, d)) &&
+    bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
                 (!(p->spec->emit & EMIT_DECODE) || unit_can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];
     int targets = 0;

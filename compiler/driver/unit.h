@@ -12,8 +12,6 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
                    struct diagnostics *d, struct diagnostics *schedule);
 /* Whether a kernel can decode; if not, reports errors. `asked`: only an option asks for it. (decodable.c) */
 bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d);
-/* Reports conflicts of the delta rule with the rest of the spec. Returns false after an error. (decodable.c) */
-bool unit_can_correct(const struct unit *p, struct diagnostics *d);
 /* Reports a decay that the mask or the outputs do not allow. (decodable.c) */
 void unit_check_decay(const struct unit *p, struct diagnostics *d);
 /* --tuned: takes the schedule from SPEC.tuned.yaml. Sets *d to the diagnostics of that file. Returns false after a

@@ -301,6 +301,25 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
+/* Whether a spec with the delta rule can have the quadratic form alone. Reports what needs a linear form, which
+   `linear` could not become; NULL: it was not tried. */
+static bool can_be_quadratic(struct maker *x, const struct compilation *linear)
+{
+    static const struct {
+        unsigned emit;
+        const char *says;
+    } of[] = {{EMIT_DECODE, "decoding"}, {EMIT_BACKWARD, "gradients"}};
+    const struct spec *const spec = x->p->spec;
+    for (int k = 0; k < 2; k++) {
+        if (!(spec->emit & of[k].emit)) continue;
+        const char *const why = linear ? linear->reason : "'algorithm' is 'quadratic'";
+        diagnostics_error(x->d, spec->delta_at, "%s with 'delta' needs a linear form, and there is none: %s",
+                          of[k].says, why ? why : "its weights are not summed over keys");
+        x->good = false;
+    }
+    return x->good;
+}
+
 /* Compiles the forms of a target with default knobs. The loops of the first target decide for all targets whether
    the linear form pays. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
@@ -311,9 +330,12 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     struct defaults *u = &p->defaults[p->default_count++];
     *u = (struct defaults){.target = target};
     if (algorithm != ALGORITHM_LINEAR && !solves) u->quadratic = compile(x, NULL, target, false, shown);
-    if (!x->good || algorithm == ALGORITHM_QUADRATIC) return;
-    struct compilation *c = compile(x, NULL, target, true, shown);
-    if (!x->good) return;
+    struct compilation *const c = x->good && algorithm != ALGORITHM_QUADRATIC ? compile(x, NULL, target, true, shown)
+                                                                              : NULL;
+    /* with the delta rule, the quadratic form takes twice the time, so it runs only if there is no linear form */
+    if (x->good && solves && (!c || !c->separated.features) && can_be_quadratic(x, c))
+        u->quadratic = compile(x, NULL, target, false, shown);
+    if (!x->good || !c) return;
     if (first && c->separated.features && algorithm == ALGORITHM_AUTO && !solves)
         p->why_quadratic = linear_never_pays(u->quadratic, c);
     if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && !solves &&
@@ -348,7 +370,10 @@ static void add_few(struct maker *x, const struct target *target, const struct d
                     bool shown)
 {
     struct unit *p = x->p;
-    struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR ? NULL : make_few(x, target, PROGRAM_FORWARD, shown);
+    const bool solves = graph_find_solve(p->graph) >= 0;
+    struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR || (solves && by_default->linear)
+                                ? NULL
+                                : make_few(x, target, PROGRAM_FORWARD, shown);
     bool any = false;
     for (int v = first; v < p->versions && c; v++) {
         const struct compilation *linear = p->version[v].c->program.linear ? by_default->linear : NULL;
@@ -532,18 +557,29 @@ static void make_attending(struct maker *x)
     }
 }
 
-/* Compiles the terms of prefix sums, for each target. */
-static void make_prefix_terms(struct maker *x)
+/* Compiles a program that a call runs before the others, for each target with a version. Returns the number of
+   versions in `made`. */
+static int make_first(struct maker *x, enum program_kind kind, bool shown, struct version *made)
 {
     struct unit *const p = x->p;
-    const struct program program = {.kind = PROGRAM_PREFIX_TERMS};
-    if (!has_prefix_sums(p->graph)) return;
+    const struct program program = {.kind = kind};
+    int count = 0;
     for (int v = 0; v < p->versions && x->good; v++) {
         const struct target *const target = p->version[v].target;
         if (v > 0 && target == p->version[v - 1].target) continue;
-        struct compilation *const c = compile_program(x, NULL, target, program, false);
-        p->prefix[p->prefixes++] = (struct version){.target = target, .c = c, .cooperative = 1};
+        struct compilation *const c = compile_program(x, NULL, target, program, shown && count == 0);
+        made[count++] = (struct version){.target = target, .c = c, .cooperative = 1};
     }
+    return count;
+}
+
+/* Compiles the programs for the terms of prefix sums and for the corrected values, if other programs read these. */
+static void make_all_first(struct maker *x)
+{
+    struct unit *const p = x->p;
+    const bool corrects = graph_find_solve(p->graph) >= 0 && p->versions && !p->version[0].c->program.linear;
+    if (has_prefix_sums(p->graph)) p->prefixes = make_first(x, PROGRAM_PREFIX_TERMS, false, p->prefix);
+    if (corrects && x->good) p->corrects = make_first(x, PROGRAM_CORRECT_VALUES, true, p->correct);
 }
 
 /* Decides what a state stores, and compiles programs that extend it.
@@ -664,7 +700,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
         if (x->good && p->compilations > first) add_heads(x, target[t], first_version, t == 0);
     }
-    if (x->good) make_prefix_terms(x);
+    if (x->good) make_all_first(x);
     if (!x->good) return false;
     for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
         if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, p->version[v].target);

@@ -329,22 +329,26 @@ static int emitted_versions(const struct emitted_file *e, const struct version *
     return count;
 }
 
-void emit_choice_of_terms(const struct emitted_file *e, struct template_names *t)
+/* Sets the name to the body of a function that chooses by target. */
+static void choose_by_target(const struct emitted_file *e, const struct version *of, int versions, const char *name,
+                             struct template_names *t)
 {
     struct version v[MAX_VERSIONS];
     struct text made = {0};
     struct version_choice x = choice_in(e);
-    choose(&x, v, emitted_versions(e, e->p->prefix, e->p->prefixes, v), "", &made);
-    template_set_text(t, "TERMS_CHOICE", &made);
+    choose(&x, v, emitted_versions(e, of, versions, v), "", &made);
+    template_set_text(t, name, &made);
+}
+
+void emit_choice_of_first(const struct emitted_file *e, struct template_names *t)
+{
+    if (e->p->prefixes) choose_by_target(e, e->p->prefix, e->p->prefixes, "TERMS_CHOICE", t);
+    if (e->p->corrects) choose_by_target(e, e->p->correct, e->p->corrects, "CORRECT_CHOICE", t);
 }
 
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)
 {
-    struct version v[MAX_VERSIONS];
-    struct text made = {0};
-    struct version_choice x = choice_in(e);
-    choose(&x, v, emitted_versions(e, e->p->extend, e->p->extends, v), "", &made);
-    template_set_text(t, "EXTEND_CHOICE", &made);
+    choose_by_target(e, e->p->extend, e->p->extends, "EXTEND_CHOICE", t);
 }
 
 void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t)

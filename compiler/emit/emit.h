@@ -38,6 +38,8 @@ struct emission {
     int compilations;
     const struct version *version; /* sorted by target, then by `from` */
     int versions;
+    const struct version *correct; /* versions of the corrected values, by target */
+    int corrects;
     const struct version *prefix; /* versions of the terms of prefix sums, by target */
     int prefixes;
     const struct version *backward; /* versions of the gradients, in the order of `version` */

@@ -58,8 +58,9 @@ static bool is_param_of_rows(const struct kernel_array *a)
 }
 
 /* Whether the kernel computes the array. Only backward needs gradients. */
-static bool is_computed(const struct kernel_array *a, bool backward)
+static bool is_computed(const struct emission *p, const struct kernel_array *a, bool backward)
 {
+    if (strcmp(a->name, corrected_values) == 0) return p->corrects > 0;
     const enum prefix_array array = prefix_array_find(a->name);
     const bool gradient = array == PREFIX_GRADIENT || array == PREFIX_GRADIENT_OF_QUERY ||
                           array == PREFIX_GRADIENT_OF_KEY;
@@ -74,16 +75,16 @@ static bool is_read_within(const struct kernel_array *a)
 
 /* Returns the members of struct call for arrays: the arguments of the entry points, the arrays within them, and the
    parameters with rows. Arguments that no entry point writes are const. */
-static const char *call_members(struct arena *arena, const struct kernel_arrays *arrays, const char *kernel,
-                                bool backward)
+static const char *call_members(struct arena *arena, const struct emission *p, bool backward)
 {
+    const struct kernel_arrays *const arrays = p->arrays;
     const char *members = "";
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         const enum array_access forward = a->access[ENTRY_FORWARD],
                                 last = backward ? a->access[ENTRY_BACKWARD] : ACCESS_NONE;
         const bool written = forward > ACCESS_READ || last > ACCESS_READ;
-        if (is_computed(a, backward))
+        if (is_computed(p, a, backward))
             members = arena_printf(arena, "%s%s%s *%s; /* [%s] */\n    struct attn_strides %s;", members,
                                    *members ? "\n    " : "", emit_stored(a->dtype), a->member,
                                    array_shape_text(arena, a, ","), a->strides);
@@ -99,7 +100,7 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
     if (emit_strides_member(arrays))
         members = arena_printf(arena,
                                "%s\n    struct %s_strides at; /* of all arrays, with contiguous ones filled in */",
-                               members, kernel);
+                               members, p->spec->name);
     return members;
 }
 
@@ -272,9 +273,10 @@ static void set_prefix_sums(struct template_names *t, const struct emitted_file 
 {
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
     template_set_number(t, "PREFIX_SUMS", e->p->prefixes);
+    template_set_number(t, "CORRECTED", e->p->corrects);
+    if (e->p->prefixes + e->p->corrects) template_set(t, "REAL", emit_real(e->p->spec->dtype));
     if (!e->p->prefixes) template_set_number(t, "PREFIX_GRADIENTS", 0);
     if (!e->p->prefixes) return;
-    template_set(t, "REAL", emit_real(e->p->spec->dtype));
     const char *const wanted = emit_prefix_wanted(e, t->arena);
     template_set_number(t, "PREFIX_GRADIENTS", *wanted != 0);
     template_set(t, "PREFIX_WANTED", wanted);
@@ -287,10 +289,10 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
     const bool totals = emit_has_totals(e, t->arena);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
-    const bool tiled = emit_has_tiled(e->p->arrays);
-    template_set_number(t, "SHARED", e->p->prefixes > 0 || tiled);
-    template_set_number(t, "SIZES", e->p->parts > 0 || e->p->prefixes || tiled || (e->p->spec->emit & EMIT_DECODE));
-    template_set_number(t, "TASKS_OF_KEYS", e->p->parts > 0 || e->p->prefixes);
+    const bool tiled = emit_has_tiled(e->p->arrays), first = e->p->prefixes || e->p->corrects;
+    template_set_number(t, "SHARED", first || tiled);
+    template_set_number(t, "SIZES", e->p->parts > 0 || first || tiled || (e->p->spec->emit & EMIT_DECODE));
+    template_set_number(t, "TASKS_OF_KEYS", e->p->parts > 0 || first);
     bool of_batch = false;
     for (int k = 0; k < e->p->backwards; k++) {
         const struct compilation *const c = e->p->backward[k].c;
@@ -658,7 +660,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
-    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->arrays, c->spec->name, e->p->parts > 0));
+    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p, e->p->parts > 0));
     set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
     set_params(&t, e);
     set_tiles(&t, e->p->arrays);
@@ -682,7 +684,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     struct text params = {0};
     emit_params_functions(e->p, &params);
     emit_choice(e, &t);
-    if (e->p->prefixes) emit_choice_of_terms(e, &t);
+    emit_choice_of_first(e, &t);
     if (e->p->parts) emit_choice_of_parts(e, &t);
     template_set_text(&t, "PARAMS_FUNCTIONS", &params);
     bool several = emit_by_length(e->version, e->versions);

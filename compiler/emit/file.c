@@ -175,6 +175,8 @@ void emit_source(const struct emission *p, const struct target *only, const char
             for (int n = 0; n < compilations && !there; n++) there = c[n] == p->backward[b].c;
             if (!there) c[compilations++] = p->backward[b].c;
         }
+        for (int x = 0; x < p->corrects; x++)
+            if (p->correct[x].target == t) c[compilations++] = p->correct[x].c;
         for (int x = 0; x < p->prefixes; x++)
             if (p->prefix[x].target == t) c[compilations++] = p->prefix[x].c;
         for (int x = 0; x < p->of_prepareds; x++)

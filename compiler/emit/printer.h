@@ -302,7 +302,7 @@ struct template_names;
 /* Set the names of the template entry.c that choose a version: of forward, prefix sums, extend, prepared keys, and
    parts of backward. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_terms(const struct emitted_file *e, struct template_names *t);
+void emit_choice_of_first(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t);

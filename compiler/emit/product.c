@@ -271,7 +271,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     const int update = s->assign[0].compensation ? 3 : factor ? 2 : add;
     struct ref compensation = *to;
     compensation.of = s->assign[0].compensation - 1;
-    const bool fetched = x->c->program.few && update == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
+    const bool fetched = x->c->program.few && update == 1 && x->l->array[lane->of].kind == ARRAY_INPUT &&
+                         !x->l->array[lane->of].sums;
     if (fetched && emit_most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = emit_most_lanes(x, to);
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),

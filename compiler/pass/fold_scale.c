@@ -51,14 +51,31 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether the first output has all run-time axes of v. Then a map of v is outside the sum over keys. */
-static bool outside_sum(const struct graph *g, const struct value *v)
+/* Whether the loops over the first output's rows run over every run-time axis of r. Then a map of r's elements runs
+   once for each query, outside the sum over keys. */
+static bool outside_sum(const struct graph *g, const struct ref *r)
 {
-    for (int k = 0; k < v->rank; k++)
-        if (g->module->axis[v->axes[k]].source != SIZE_CONSTANT &&
-            !value_has_axis(&g->value[g->output[0].value], v->axes[k]))
+    const struct value *const out = &g->value[g->output[0].value];
+    int along = -1, rows = -1;
+    if (out->op == GRAPH_SOLVE && out->operands <= SOLVE_FEATURES) graph_solve_axes(g->module, out, &along, &rows);
+    for (int a = 0; a < g->module->axes; a++)
+        if (ref_uses_axis(r, a) && !axis_is_whole(&g->module->axis[a]) && a != rows &&
+            (a == along || !value_has_axis(out, a)))
             return false;
     return true;
+}
+
+/* Returns the map r * factor, over the axes along which r reads. */
+static struct value scaled(struct graph *g, const struct ref *r, double factor)
+{
+    const struct expr *const operand = expr_leaf(g->module, EXPR_OPERAND, 0);
+    struct value times = graph_value(GRAPH_MAP, g->value[r->of].rank, g->value[r->of].axes);
+    for (int k = 0; k < r->rank; k++)
+        if (ref_axis(r, k) >= 0) times.axes[k] = ref_axis(r, k);
+    times.operands = 1;
+    times.operand[0] = *r;
+    times.expr = expr_make(g->module, EXPR_MUL, operand, expr_real(g->module, factor), NULL);
+    return times;
 }
 
 void pass_fold_scale(struct compilation *c)
@@ -68,9 +85,7 @@ void pass_fold_scale(struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || graph_is_output(g, v)) continue;
         double factor = common_factor(g, v);
-        int side = outside_sum(g, &g->value[g->value[v].operand[0].of])   ? 0
-                   : outside_sum(g, &g->value[g->value[v].operand[1].of]) ? 1
-                                                                          : -1;
+        const int side = outside_sum(g, &g->value[v].operand[0]) ? 0 : outside_sum(g, &g->value[v].operand[1]) ? 1 : -1;
         if (factor == 1 || side < 0 || of_stored(c, &g->value[v])) continue;
         for (int w = v + 1; w < g->values; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
@@ -79,13 +94,8 @@ void pass_fold_scale(struct compilation *c)
                     g->value[w].expr = expr_replace(m, g->value[w].expr,
                                                     expr_make(m, EXPR_MUL, leaf, expr_real(m, factor), NULL), leaf);
             }
-        int from = g->value[v].operand[side].of;
-        struct value times = graph_value(GRAPH_MAP, g->value[from].rank, g->value[from].axes);
-        times.operands = 1;
-        times.operand[0] = graph_ref(g, from, NULL);
-        times.expr = expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 0), expr_real(m, factor), NULL);
-        graph_insert(g, v, times);
-        g->value[v + 1].operand[side].of = v;
+        graph_insert(g, v, scaled(g, &g->value[v].operand[side], factor));
+        g->value[v + 1].operand[side] = graph_ref(g, v, NULL);
         v++;
     }
 }

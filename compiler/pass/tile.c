@@ -185,7 +185,12 @@ void pass_tile(struct compilation *c)
             return;
         }
     }
-    if (multiplies_tiles(c)) {
+    const bool solves = graph_find_solve(c->graph) >= 0;
+    if (solves) {
+        tile_q = 64;
+        tile_k = 144;
+    }
+    if (multiplies_tiles(c) && !solves) {
         const struct matrix_unit *tiles = &c->target->matrix;
         tile_q = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->queries;
         tile_k = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->keys;
@@ -195,7 +200,8 @@ void pass_tile(struct compilation *c)
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
         if (block > 0 &&
-            (block < tile_q || (multiplies_tiles(c) && !program_has_weight_gradients(&c->program) && block <= 256)) &&
+            (block < tile_q ||
+             (multiplies_tiles(c) && !solves && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
         /* tiles of keys without a common id are skipped, short ones more often */
@@ -205,7 +211,8 @@ void pass_tile(struct compilation *c)
         /* a block of keys that is not listed is skipped */
         if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
     }
-    if (c->program.few) { /* a tile has only weights, because keys are not copied */
+    if (solves && tile_q > tile_k) tile_q = tile_k / 16 * 16; /* the equations of a tile are also a tile of keys */
+    if (c->program.few) {                                     /* a tile has only weights, because keys are not copied */
         tile_q = MAX_FEW_ROWS;
         tile_k = 128;
     }

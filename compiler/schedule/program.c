@@ -31,7 +31,8 @@ bool program_is_backward(const struct program *p)
     case PROGRAM_FOLD_STATES:
     case PROGRAM_QUERY_PREPARED:
     case PROGRAM_PREPARE_KEYS:
-    case PROGRAM_PREFIX_TERMS: break;
+    case PROGRAM_PREFIX_TERMS:
+    case PROGRAM_CORRECT_VALUES: break;
     }
     return false;
 }
@@ -106,6 +107,11 @@ bool program_computes_terms(const struct program *p)
     return p->kind == PROGRAM_PREFIX_TERMS;
 }
 
+bool program_corrects_values(const struct program *p)
+{
+    return p->kind == PROGRAM_CORRECT_VALUES;
+}
+
 const char *program_function(const struct program *p)
 {
     switch (p->kind) {
@@ -113,6 +119,7 @@ const char *program_function(const struct program *p)
         return p->few ? "extend_few" : p->by_heads ? "extend_heads" : p->linear ? "extend_linear" : "extend";
     case PROGRAM_PREPARE_KEYS: return "prepare";
     case PROGRAM_PREFIX_TERMS: return "terms";
+    case PROGRAM_CORRECT_VALUES: return "correct";
     case PROGRAM_SAVED_ROWS: return p->linear ? "linear_saved" : "saved";
     case PROGRAM_ROW_SUMS: return p->linear ? "linear_row_sums" : "row_sums";
     case PROGRAM_EXTEND: return p->short_tile ? "extend_few" : "extend";

@@ -29,7 +29,8 @@ enum program_kind {
     PROGRAM_FOLD_STATES,    /* adds a second state to the caller's; n_k is the number of its keys */
     PROGRAM_QUERY_PREPARED, /* forward with prepared (normalised, rotated, …) keys of a state */
     PROGRAM_PREPARE_KEYS,   /* prepares new keys for a state */
-    PROGRAM_PREFIX_TERMS    /* the terms of prefix sums (pass/prefix_sums.c) */
+    PROGRAM_PREFIX_TERMS,   /* the terms of prefix sums (pass/prefix_sums.c) */
+    PROGRAM_CORRECT_VALUES  /* the corrected values of the delta rule (pass/correct_values.c) */
 };
 
 /* The program of a compilation, and its form. */
@@ -64,6 +65,7 @@ bool program_folds_states(const struct program *p);         /* is PROGRAM_FOLD_S
 bool program_takes_prepared(const struct program *p);       /* is PROGRAM_QUERY_PREPARED */
 bool program_prepares_keys(const struct program *p);        /* is PROGRAM_PREPARE_KEYS */
 bool program_computes_terms(const struct program *p);       /* is PROGRAM_PREFIX_TERMS */
+bool program_corrects_values(const struct program *p);      /* is PROGRAM_CORRECT_VALUES */
 /* The base name of the program's C functions, such as "rows" or "linear_saved". NULL if the program outputs
    gradients, whose names are used instead. */
 const char *program_function(const struct program *p);

@@ -215,19 +215,15 @@ static void check_dropout(struct spec_reader *r)
 
 static void check_delta(struct spec_reader *r)
 {
-    struct yaml *const delta = yaml_get(r->root, "delta"), *const algorithm = yaml_get(r->root, "algorithm"),
-                       *const project = yaml_get(r->root, "project"), *const dropout = yaml_get(r->root, "dropout");
+    struct yaml *const delta = yaml_get(r->root, "delta"), *const project = yaml_get(r->root, "project");
     if (!delta || delta->wrong || delta->kind == YAML_NULL) return;
-    if (r->spec->algorithm == ALGORITHM_QUADRATIC && algorithm) {
-        spec_error(r, algorithm, "a quadratic form with 'delta' is not compiled yet");
-        spec_place(r, delta, "'delta'");
-    }
     if (project) {
         spec_error(r, delta, "'project' removes positions, so it cannot be combined with 'delta'");
         spec_place(r, project, "'project'");
     }
-    if (r->spec->dropout > 0 && dropout) {
-        spec_error(r, dropout, "'dropout' with 'delta' is not compiled yet: it has no linear form");
+    struct yaml *const normalize = yaml_get(r->root, "normalize");
+    if (normalize && r->spec->normalize == NORMALIZE_SINK && r->spec->similarity.kind == SIMILARITY_SOFTMAX) {
+        spec_error(r, normalize, "'sink' with softmax and 'delta' is not compiled yet");
         spec_place(r, delta, "'delta'");
     }
 }

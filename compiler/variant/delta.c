@@ -2,6 +2,25 @@
    Programmers, 2021). A value is corrected by what earlier keys give for its key. */
 #include "builder.h"
 
+#include <float.h>
+#include <math.h>
+
+/* Divides weights that are exponentials by the maximum of their row, the sum over the keys before it: a logit of keys
+   means exp(logit - the row's maximum), as in the definition of `delta`. */
+static int relative(struct builder *x, int w, const struct expr *region)
+{
+    const struct value v = x->g->value[w];
+    const struct expr *const earlier = build_op2(x, EXPR_LT, build_index_of(x, x->j), build_index_of(x, x->i));
+    const struct expr *const exponent = build_mul(x, v.expr->arg[0], build_real(x, 1 / log(2)));
+    const int row[] = {x->b, x->kv, x->i};
+    const int logit = graph_map(x->g, v.rank, v.axes, v.operands, v.operand, exponent);
+    const int maximum = graph_reduce(x->g, FOLD_MAX, -DBL_MAX, 3, row, graph_ref(x->g, logit, NULL),
+                                     region ? build_op2(x, EXPR_AND, region, earlier) : earlier);
+    const struct ref of[2] = {graph_ref(x->g, logit, NULL), graph_ref(x->g, maximum, NULL)};
+    return graph_map(x->g, v.rank, v.axes, 2, of,
+                     build_op1(x, EXPR_EXP2, build_sub(x, build_operand(x, 0), build_operand(x, 1))));
+}
+
 /* Returns the rate of each key, over [b g j]. */
 static int rates(struct builder *x)
 {
@@ -22,6 +41,7 @@ int build_corrected(struct builder *x, int given, int k, int v)
     int w = build_weights(&among, row, k);
     if (w >= 0) w = build_decayed(&among, w);
     const struct expr *const region = build_region(&among);
+    if (w >= 0 && x->spec->similarity.kind == SIMILARITY_SOFTMAX) w = relative(&among, w, region);
     const int rate = w < 0 ? -1 : rates(&among);
     x->lost = among.lost;
     if (rate < 0) return -1;

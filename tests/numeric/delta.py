@@ -78,6 +78,40 @@ GATED = {'%s-%s' % (name, log): FORWARD[name] | {
 GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
     for n, name in enumerate(OF_D) for log in (list(ELEMENTS) if name == 'identity' else [list(ELEMENTS)[n % 2]])}
+# Without a linear form: weights of keys relative to the maximum of their row, masks with which no state can be carried,
+# and all others if asked for.
+SOFTMAX = {'similarity': 'softmax', 'normalize': 'sum'}
+WINDOW = {'mask': {'all': ['causal', {'window': {'left': 20}}]}}
+QUADRATIC = {
+    'softmax': SOFTMAX, 'softmax_plain': with_rate(0.5, prepare=[]) | SOFTMAX, 'softmax_none': SOFTMAX | {'mask': 'none'}, 'softmax_window': SOFTMAX | WINDOW,
+    'softmax_dilated': SOFTMAX | {'mask': {'window': {'left': 9, 'dilation': 3}}},
+    'softmax_large': SOFTMAX | {'similarity': {'softmax': {'scale': 60}}},
+    'softmax_cap': SOFTMAX | {'similarity': {'softmax': {'cap': 3, 'bias': 'alibi'}}},
+    'softmax_raw': SOFTMAX | {'normalize': 'none', 'similarity': {'softmax': {'scale': 0.5}}},
+    'softmax_modify': SOFTMAX | {'similarity': {'softmax': {'modify': 's * (1 + h) - 0.1 * (i % 3) + j % 2'}}},
+    'softmax_rope': SOFTMAX | {'prepare': ['l2norm', 'rope']}, 'softmax_wide': SOFTMAX | FORWARD['wide'],
+    'softmax_narrow': SOFTMAX | FORWARD['narrow'], 'softmax_keys': SOFTMAX | FORWARD['values_are_keys'],
+    'softmax_multiplicative': SOFTMAX | {'similarity': {'softmax': {'compatibility': 'multiplicative'}}},
+    'softmax_additive': SOFTMAX | {'similarity': {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}},
+    'softmax_statistics': SOFTMAX | {'emit': ['forward', 'statistics']}, 'softmax_dropout': SOFTMAX | {'dropout': 0.3},
+    'softmax_prefix': SOFTMAX | {'mask': {'prefix': {'length': 40}}},
+    'softmax_random': with_rate(0.3) | SOFTMAX | {'mask': {'random': {'block': 16, 'count': 2, 'causal': True}}},
+    'softmax_blocks': SOFTMAX | {'mask': {'block_window': {'block': 24, 'left': 1}}},
+    'softmax_parity': SOFTMAX | {'mask': {'expr': 'j <= i && (j % 3 == 0 || i - j < 5)'}},
+    'softmax_documents': SOFTMAX | {'mask': {'all': ['causal', 'document']}},
+    'softmax_lengths': SOFTMAX | {'mask': {'all': ['causal', 'lengths']}},
+    'exponential': with_rate(0.05, similarity={'custom': {'weight': 'exp(s) * (1 + 0.1 * h)'}}),
+    'favor_positive': with_rate(0.05, similarity={'linear': {'features': {'favor_positive': {'count': 8}}}},
+                                normalize='sum'),
+    'odd': {'similarity': {'custom': {'weight': 's * fabs(s)'}}}, 'window': WINDOW, 'ahead': {'mask': 'none'},
+    'relu_window': FORWARD['relu'] | WINDOW}
+QUADRATIC |= {'quadratic_' + name: FORWARD[name] | {'algorithm': 'quadratic'} for name in FORWARD if name != 'linear'}
+QUADRATIC |= {'gated_%s-%s' % (name, log): QUADRATIC[name] | {
+    'decay': {'log': (LOGS | ELEMENTS)[log][0]},
+    'arrays': QUADRATIC[name].get('arrays', BASE['arrays']) | (LOGS | ELEMENTS)[log][1]}
+    for name, log in (('softmax', 'gate'), ('softmax', 'fast'), ('softmax_window', 'slow'), ('softmax', 'elements'),
+                      ('softmax_cap', 'learned'), ('softmax_large', 'growth'), ('exponential', 'gate'), ('window', 'gate'),
+                      ('odd', 'elements'), ('quadratic_identity', 'gate'), ('quadratic_polynomial', 'slow'))}
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
@@ -173,6 +207,11 @@ def main():
         spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'bf16', 'f32', 'f16')[n % 5]} | BASE | more
         suite.case('gated/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)])
         if n % 3 == 0: suite.case('check/gated_' + name, checked, suite, spec)
+    for n, (name, more) in enumerate(QUADRATIC.items()):
+        dtype = ('f32', 'bf16', 'f32' if 'gated' in name else 'f64', 'f32', 'f16')[n % 5]
+        spec = {'name': 'delta', 'dtype': dtype} | BASE | more
+        suite.case('quadratic/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)])
+        if n % 2 == 0: suite.case('check/' + name, checked, suite, spec)
     for n, (name, more) in enumerate(GROWING.items()):
         spec = {'name': 'delta', 'dtype': ('f32', 'f64')[n % 2]} | BASE | more | {'emit': ['forward', 'decode']}
         suite.case('decode/' + name, growing, suite, spec, targets[n % len(targets)])

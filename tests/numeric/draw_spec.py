@@ -251,15 +251,15 @@ CORRECTED = ['identity', {'relu': {'eps': 0.01}}, 'elu_plus_one', 'squared_relu'
 
 def delta(rng, spec):
     """Adds the delta rule. Keys have length 1 and rates are small, so values stay finite."""
-    for key in 'dropout', 'seed', 'project', 'algorithm': spec.pop(key, None)
-    if rng.random() < 0.8: spec['similarity'] = rng.choice(
+    spec.pop('project', None)
+    if rng.random() < 0.6: spec['similarity'] = rng.choice(
         [{'linear': {'features': feature}} for feature in CORRECTED] +
         [{'polynomial': {'degree': 2}}, {'custom': {'weight': 's * exp(-0.2 * (i - j))'}},
          {'custom': {'weight': '(s + 0.5) * (1 + j % 3) * (1 + i % 2)'}},
          {'polysketch': {'degree': 4, 'sketch': 4} | some(rng, 0.5, local=lambda: 'exact')}])
     if 'exact' in str(spec['similarity']): spec['block'] = rng.choice([1, 7, 16, 20, 50])
     spec['prepare'] = [*spec.get('prepare', []), 'l2norm']
-    if rng.random() < 0.9: spec['mask'] = 'causal'
+    if rng.random() < 0.7: spec['mask'] = 'causal'
     element = rng.choice(['beta', 'beta[h]', 'beta[b][h][t]', 'beta[t]'])
     shape = [x for x, at in (('B', '[b]'), ('H', '[h]'), ('Nk', '[t]')) if at in element]
     rate = rng.choice(RATES)

@@ -376,7 +376,8 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     struct unit *const p = c->p;
     fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
     struct sample *const s = &c->sample[n];
-    const char *const wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
+    const char *wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
+    if (!wrong) wrong = corrected_tensor(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     enum status status = wrong ? STATUS_MACHINE : find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
     c->extended[n] = c->sample[n];

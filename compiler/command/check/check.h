@@ -26,7 +26,7 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     const struct kernel_array *array[MAX_TENSORS]; /* array[t] describes tensor[t] */
     int64_t count[MAX_TENSORS];
     int tensors;
-    struct tensor computed[PREFIX_ARRAYS]; /* prefix sums, which the kernel computes */
+    struct tensor computed[PREFIX_ARRAYS + 1]; /* prefix sums and corrected values, which the kernel computes */
     int computeds;
     struct tensor values; /* v, if it is within another array; otherwise without a name */
     int64_t values_count;

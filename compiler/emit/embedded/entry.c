@@ -348,7 +348,45 @@ static size_t tiles_bytes(const struct attn_problem *problem)
 }
 
 #endif
+#if CORRECTED
+/* ==== the values that the delta rule has corrected ==== */
+static struct version correct_version(void)
+{
+CORRECT_CHOICE
+}
+
+/* Returns the bytes of the corrected values. */
+static size_t corrected_bytes(const struct attn_problem *p)
+{
+    const size_t of_heads = bytes_times(bytes_times(VALUE_DIM * sizeof(REAL), p->batch), p->heads);
+    return whole_lines(bytes_times(of_heads, p->n_k));
+}
+
+/* Sets the pointer and the strides of the corrected values, which begin at `at`. */
+static void set_corrected(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    call->corrected = (REAL *)(void *)at;
+    call->corrected_at = (struct attn_strides){p->heads * p->n_k * VALUE_DIM, p->n_k * VALUE_DIM, VALUE_DIM};
+}
+
+#endif
 #if SHARED
+/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+static size_t first_bytes_a_thread(void)
+{
+    size_t bytes = 0;
+#if PREFIX_SUMS
+    const struct version terms = terms_version();
+    bytes = bytes_a_thread(&terms);
+#endif
+#if CORRECTED
+    const struct version correct = correct_version();
+    if (bytes_a_thread(&correct) > bytes) bytes = bytes_a_thread(&correct);
+#endif
+    return bytes;
+}
+
 /* Returns the bytes of the workspace of all threads that a call fills before it runs. */
 static size_t call_bytes(const struct attn_problem *p)
 {
@@ -359,6 +397,9 @@ static size_t call_bytes(const struct attn_problem *p)
 #if TILES
     bytes = bytes_plus(bytes, tiles_bytes(p));
 #endif
+#if CORRECTED
+    bytes = bytes_plus(bytes, corrected_bytes(p));
+#endif
     return bytes;
 }
 
@@ -368,12 +409,7 @@ size_t SPEC_workspace(const struct attn_problem *problem)
     if (!problem) return 0;
 #if SHARED
     const size_t shared = call_bytes(problem);
-#if PREFIX_SUMS
-    const struct version terms = terms_version();
-    size_t bytes = bytes_a_thread(&terms);
-#else
-    size_t bytes = 0;
-#endif
+    size_t bytes = first_bytes_a_thread();
 #if SEVERAL
     if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
 #else
@@ -698,13 +734,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
-#if PREFIX_SUMS
-    const struct version terms = terms_version();
-    if (!runs(&terms)) return ATTN_EMACHINE;
-    size_t max_bytes = bytes_a_thread(&terms);
-#else
-    size_t max_bytes = 0;
-#endif
+    size_t max_bytes = first_bytes_a_thread();
 #if SEVERAL
     if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
 #else
@@ -735,12 +765,25 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if BY_HEADS
     if (this.by_heads) heads_as_queries(&call.p);
 #endif
+#if SHARED
+    int failed = 0;
+    unsigned char *first = (unsigned char *)workspace;
 #if PREFIX_SUMS
-    set_prefix_sums(&call, (unsigned char *)workspace);
-    const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, first);
+    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    first += prefix_bytes(&call.p);
+#endif
+#if CORRECTED
+    const struct version correct = correct_version();
+    if (!runs(&correct)) return ATTN_EMACHINE;
+    set_corrected(&call, first);
+    first += corrected_bytes(&call.p);
+    if (!failed) failed = run(&call, &correct, threads, work, bytes_a_thread(&correct));
+#endif
+    (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);
-#elif TILES
-    return run(&call, &this, threads, work, bytes);
 #else
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 #endif

@@ -159,7 +159,10 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
                                 .slices = -1},
                     *x = &lowering;
     x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
-    if (!find_axes(x) || !classify(x)) return;
+    if (!find_axes(x)) return;
+    const bool substitutes = program_corrects_values(&c->program);
+    if (substitutes) lower_find_maximum(x);
+    if (!classify(x)) return;
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {
         states |= x->lowered[v].stage == STATE;
@@ -167,6 +170,10 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (op == GRAPH_INPUT) lower_array(x, v, ARRAY_INPUT);
         if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
+    }
+    if (substitutes) {
+        lower_substitution(x, at);
+        return;
     }
     if (x->solve >= 0) {
         if (x->output == x->solve)

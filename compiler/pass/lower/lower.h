@@ -171,6 +171,11 @@ void lower_states(struct lowering *x, struct stmt **at);
 void lower_solve(struct lowering *x, struct stmt **at);
 /* Lowers a graph whose output is a SOLVE at *at: for each head, one loop over chunks of keys. (solve.c) */
 void lower_solution(struct lowering *x, struct stmt **at);
+/* Lowers the program whose output is the solution of a SOLVE at *at: for each head, one loop over tiles of equations.
+   lower_find_maximum makes the maximum that the weights are relative to, if there is one, a running maximum: call it
+   before the stages are found. (substitute.c) */
+void lower_find_maximum(struct lowering *x);
+void lower_substitution(struct lowering *x, struct stmt **at);
 /* Makes the statements of one value. `needed` marks the values whose statements are made with it. (value.c) */
 void lower_value(struct lowering *x, int v);
 

@@ -198,7 +198,8 @@ static bool can_correct(struct separation *x, const struct plan *plan)
 {
     if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
         return separate_none(x, only_causal) != NULL;
-    return true;
+    return !separate_grows(x, plan->features) ||
+           separate_none(x, "a linear form of 'delta' with exponential features is not compiled yet") != NULL;
 }
 
 /* Fills in the plan. Returns false, with x->c->reason, if features cannot replace the weight. */
@@ -402,13 +403,6 @@ static void rewrite(struct separation *x, struct plan *plan)
     if (!correct(x, plan, feature_axis)) x->c->separated.features = 0;
 }
 
-/* Reports that a spec with the delta rule has no linear form. */
-static void refuse_solve(struct compilation *c)
-{
-    diagnostics_error(c->diagnostics, c->spec->delta_at, "'delta' needs a linear form, and there is none: %s",
-                      c->reason ? c->reason : "its weights are not summed over keys");
-}
-
 /* Whether a weight has a random factor. Then nothing is separated, because loops visit all pairs anyway. */
 static bool draws_pairs(const struct graph *g)
 {
@@ -456,14 +450,12 @@ void pass_separate(struct compilation *c)
                     (long long)plan.features->features));
             return;
         }
+        struct graph *const before = solves ? graph_copy(c->graph) : NULL;
         rewrite(x, &plan);
         graph_sweep(c->graph);
-        if (solves && !c->separated.features) refuse_solve(c);
-        return;
-    }
-    if (solves) {
-        refuse_solve(c);
-        return;
+        if (!before || c->separated.features) return;
+        c->graph = before; /* the weights of two keys do not have the features */
+        break;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s",

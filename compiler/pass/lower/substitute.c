@@ -1,0 +1,164 @@
+/* Lowers a program whose output is the solution u of a SOLVE, by blocked forward substitution. A head has a loop over
+   tiles of equations, in order. The loop does, for each tile:
+   - the sum of u over the keys before the tile, in a loop over tiles of keys;
+   - the weights of the tile's keys among themselves, and the triangular system of the tile, which gives its part of u.
+   If weights are relative to the maximum of their row, the maximum runs over the tiles, and rescales the sum. */
+#include "lower.h"
+#include "../../analysis/analysis.h"
+
+#include <string.h>
+
+/* Returns the number of the maximum over keys that value v reads, or -1. */
+static int maximum_of(const struct lowering *x, int v)
+{
+    const struct value *const value = &x->g->value[v];
+    for (int k = 0; k < value->operands; k++) {
+        const struct value *const of = &x->g->value[value->operand[k].of];
+        if (of->op == GRAPH_REDUCE && of->fold == FOLD_MAX && value_has_axis(value, x->stream) &&
+            !value_has_axis(of, x->stream) && lower_has_stream(x, of))
+            return value->operand[k].of;
+    }
+    return -1;
+}
+
+void lower_find_maximum(struct lowering *x)
+{
+    const int maximum = maximum_of(x, x->g->value[x->output].operand[SOLVE_WEIGHTS].of);
+    if (maximum >= 0) x->lowered[maximum].running = true;
+}
+
+/* Marks the values that v depends on. */
+static void mark(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
+}
+
+/* Makes the statements of the values that operand number `operand` of the SOLVE depends on, unless `done` marks them.
+ */
+static void lower_operand(struct lowering *x, int operand, bool *done)
+{
+    bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
+    mark(x->g, x->g->value[x->output].operand[operand].of, needed);
+    x->needed = needed;
+    for (int v = 0; v < x->g->values; v++) {
+        if (needed[v] && !done[v]) lower_value(x, v);
+        done[v] |= needed[v];
+    }
+}
+
+/* The tiles and arrays of the substitution. */
+struct substitution {
+    const struct value *solve;
+    int axes[2];           /* the equations, and the elements of a value in the lanes */
+    int sum, compensation; /* the sum over earlier keys; 1 + the array of its compensation, or 0 */
+    int rescale;           /* the factor for the sum if the maximum has grown; -1: no maximum */
+    int solution;          /* the output */
+};
+
+/* Appends the statements that rescale the sum. */
+static void rescale(struct lowering *x, const struct substitution *s)
+{
+    if (s->rescale < 0) return;
+    lower_rescale(x, &x->inside, 2, s->axes, s->sum, s->rescale);
+    if (s->compensation) lower_rescale(x, &x->inside, 2, s->axes, s->compensation - 1, s->rescale);
+}
+
+/* Appends the statement that adds the weights of a tile of keys times their solution to the sum. */
+static void add_earlier(struct lowering *x, const struct substitution *s)
+{
+    struct stmt *const dot = lower_append(x, &x->inside, LOOPS_DOT);
+    dot->rank = 2;
+    memcpy(dot->axes, s->axes, sizeof s->axes);
+    dot->axis = x->stream;
+    dot->operands = 2;
+    dot->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
+    dot->operand[1] = loops_ref(x->l, s->solution);
+    dot->assigns = 1;
+    dot->assign[0] = (struct assign){loops_ref(x->l, s->sum), FOLD_SUM, NULL, s->compensation};
+}
+
+/* Appends the statements that solve the system of a tile. */
+static void solve_tile(struct lowering *x, const struct substitution *s)
+{
+    const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0), *const second = expr_leaf(x->m, EXPR_OPERAND, 1);
+    const int rest = lower_new_tile(x, "rest", 2, s->axes), of_tile[2] = {x->stream, s->axes[1]},
+              made = lower_new_tile(x, "solution", 2, of_tile);
+    struct stmt *const difference = lower_assign(x, &x->inside, 2, s->axes, rest, FOLD_SET,
+                                                 expr_make(x->m, EXPR_SUB, first, second, NULL));
+    difference->operands = 2;
+    difference->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_VALUES]);
+    for (int k = 0; k < difference->operand[0].rank; k++)
+        difference->operand[0].sub[k] = expr_replace(x->m, difference->operand[0].sub[k],
+                                                     expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                                     expr_leaf(x->m, EXPR_INDEX, x->lane));
+    difference->operand[1] = loops_ref(x->l, s->sum);
+    struct stmt *const system = lower_append(x, &x->inside, LOOPS_SOLVE);
+    system->rank = 2;
+    memcpy(system->axes, s->axes, sizeof s->axes);
+    system->axis = x->stream;
+    system->operands = 3;
+    system->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
+    system->operand[1] = loops_ref(x->l, rest);
+    system->operand[2] = lower_ref(x, &s->solve->operand[SOLVE_RATE]);
+    system->assigns = 1;
+    system->assign[0] = (struct assign){loops_ref(x->l, made), FOLD_SET, NULL, 0};
+    struct stmt *const copy = lower_append(x, &x->inside, LOOPS_COPY);
+    copy->rank = 2;
+    memcpy(copy->axes, of_tile, sizeof of_tile);
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = loops_ref(x->l, made);
+    copy->assign[0] = (struct assign){loops_ref(x->l, s->solution), FOLD_SET, NULL, 0};
+}
+
+/* Appends a loop over keys with the body `inside`. */
+static struct stmt *keys_loop(struct lowering *x, const struct expr *from, const struct expr *to, int64_t step,
+                              struct stmt *inside)
+{
+    struct stmt *const loop = lower_loop_over(x, &x->before, x->stream, from, to, step);
+    loop->body = inside;
+    return loop;
+}
+
+void lower_substitution(struct lowering *x, struct stmt **at)
+{
+    struct substitution substitution = {.solve = &x->g->value[x->output], .rescale = -1}, *const s = &substitution;
+    const int64_t step = x->c->tiling.tile_q;
+    bool *const done = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *done);
+    s->axes[0] = x->lane;
+    s->axes[1] = s->solve->axes[s->solve->rank - 1];
+    s->solution = lower_output(x, 0);
+    x->l->array[s->solution].sums = true;
+    x->l->array[s->solution].dtype = dtype_of_sums(x->m->dtype);
+    for (int k = 0; k < s->solve->rank; k++) {
+        if (!lower_run_time(x, s->solve->axes[k]) || s->solve->axes[k] == x->stream) continue;
+        struct stmt *const loop = lower_loop_over(x, &at, s->solve->axes[k], expr_int(x->m, 0),
+                                                  expr_leaf(x->m, EXPR_SIZE, s->solve->axes[k]), 1);
+        loop->parallel = true;
+        at = &loop->body;
+    }
+    struct stmt *const tiles = lower_loop_over(x, &at, x->lane, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->lane),
+                                               step);
+    struct stmt **const inside = lower_new_list(x), **const of_tile = lower_new_list(x);
+    x->before = &tiles->body;
+    x->inside = inside;
+    x->end = lower_new_list(x);
+    s->sum = lower_new_tile(x, "earlier", 2, s->axes);
+    lower_set_constant(x, &x->before, s->sum, 0);
+    s->compensation = lower_new_compensation(x, true, s->sum, &x->before);
+    lower_operand(x, SOLVE_WEIGHTS, done);
+    lower_apply_region(x, s->solve, SOLVE_WEIGHTS, 0);
+    const int maximum = maximum_of(x, s->solve->operand[SOLVE_WEIGHTS].of);
+    if (maximum >= 0) s->rescale = x->lowered[maximum].rescale;
+    rescale(x, s);
+    *of_tile = stmts_copy(x->l, *inside, NULL);
+    add_earlier(x, s);
+    x->inside = of_tile;
+    while (*x->inside) x->inside = &(*x->inside)->next;
+    lower_operand(x, SOLVE_RATE, done);
+    solve_tile(x, s);
+    const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->lane), *const last = expr_leaf(x->m, EXPR_HI, x->lane);
+    keys_loop(x, expr_int(x->m, 0), first, x->c->tiling.tile_k, *inside)->where = s->solve->where;
+    keys_loop(x, first, last, step, *of_tile); /* every equation is solved, even if its row sees no key */
+}

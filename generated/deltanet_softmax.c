@@ -1,0 +1,4353 @@
+/* deltanet_softmax.c, made by attnc 0.1.0: attnc deltanet_softmax.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes deltanet_softmax.h.
+   the delta rule with the weights of softmax: each value is corrected by what attention over the earlier keys gives for
+   its key
+   Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight Programmers (ICML 2021), section 4.2,
+   for softmax
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), t_key (key):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g j d] = k * k
+     x4 [b g j] = sum over d of x3
+     x5 [b g j] = x4 == 0 ? 0 : 1 / sqrt(x4)
+     x6 [b g j d] = k * x5
+     x7 [b g m i d] = q * q
+     x8 [b g m i] = sum over d of x7
+     x9 [b g m i] = x8 == 0 ? 0 : 1 / sqrt(x8)
+     x10 [b g m i d] = q * x9
+     x11 [b g t_key d] = k[b, g, t_key, d]
+     x12 [b g t_key d] = x11 * x11
+     x13 [b g t_key] = sum over d of x12
+     x14 [b g t_key] = x13 == 0 ? 0 : 1 / sqrt(x13)
+     x15 [b g t_key d] = x11 * x14
+     x16 [b g t_key j] = sum over d of x15 * x6
+     x17 [b g t_key j] = exp(x16 * 8)
+     x18 [b g t_key j] = x16 * 11.541560327111707
+     x19 [b g t_key] = max over j of x18 if j <= t_key && j < t_key
+     x20 [b g t_key j] = exp2(x18 - x19)
+     beta [b g m j], learned parameter
+     x22 [b g j] = beta[b, g, 0, j]
+     x23 [b g j e] = u with u[t_key] = x22 * (v - sum over j < t_key of x20 * u[j] if j <= t_key)
+     x24 [b g m i j] = sum over d of x10 * x6
+     x25 [b g m i j] = exp(x24 * 8)
+     x26 [b g m i] = sum over j of x25 if j <= i + n_k - n_q
+     x27 [b g m i e] = sum over j of x25 * x23 if j <= i + n_k - n_q
+     x28 [b g m i e] = x26 == 0 ? 0 : x27 / x26
+     out = x28
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
+     236928 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
+     230784 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
+     130944 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  deltanet_softmax_rows_v4, deltanet_softmax_few_v4, deltanet_softmax_correct_v4
+     x86-64-v3  deltanet_softmax_rows_v3, deltanet_softmax_few_v3, deltanet_softmax_correct_v3
+     generic    deltanet_softmax_rows_any, deltanet_softmax_few_any, deltanet_softmax_correct_any
+     choice     the version that this machine runs
+     interface  deltanet_softmax_workspace, deltanet_softmax_forward, deltanet_softmax_kernel
+
+   Compile with: cc -O2 -fopenmp deltanet_softmax.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "deltanet_softmax.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "deltanet_softmax.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int deltanet_softmax_is_c11;
+#elif !defined __GNUC__
+#error "deltanet_softmax.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int deltanet_softmax_is_gnu_c;
+#else
+#include "deltanet_softmax.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining only doubles the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct deltanet_softmax_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    const float *beta;
+    struct attn_strides beta_at;
+    float *corrected; /* [B,G,n_k,64] */
+    struct attn_strides corrected_at;
+    struct deltanet_softmax_strides at; /* of all arrays, with contiguous ones filled in */
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until another thread has raised `*number` to `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#endif
+    }
+}
+
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number `number` of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
+    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
+    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
+};
+
+/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
+   `segment`. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for all threads on the head. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes of the mask, b in the others. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
+{
+    vec_v4 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update`:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* block_v4 for any number of rows and vectors, one vector at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
+TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
+    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    vec_v4 sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_v4(x + (t + r) * x_row + v * 16);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_v4 y = load_v4(u + j * u_row + v * 16);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_v4(u + (t + r) * u_row + v * 16, sum[r][v]);
+        }
+}
+
+/* solve_v4 for up to 4 vectors of lanes. */
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * 16 <= lanes; l += 4 * 16)
+        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += 16)
+        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[128];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
+   it rounds equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot8_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
+        call->corrected_at.head : NULL;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const all_query = (float *)(void *)(work + 384); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 65920); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 78208); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 79232); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 80256); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 81280); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 146816); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65920); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 212352); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query_sum = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_sum + i, splat_v4(0.0f));
+        }
+        /* query_sum += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                query_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                    query_sum_in[vector] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
+            }
+        }
+        /* query = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_sum_1 = load_v4(query_sum + i);
+            const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_2) * 11.54156f);
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_sum + j, splat_v4(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_sum_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 96 + j);
+                    key_sum_in[vector] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_sum_4 = load_v4(key_sum + j);
+            const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_5);
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_6 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(score + j * 32 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_8 = load_v4(old_max + i);
+                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new9);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_11 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
+                    store_v4(score + j * 32 + i, score_new12);
+                    row_sum_in += score_new12;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of corrected * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(corrected + j0 * corrected_row,
+                corrected_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v4(round_up(i1 - i0, 16), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
+                    old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 in_region[2] = {0};
+                    if (finite_v4(corrected + j0 * corrected_row + j * corrected_row, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, corrected + j0 * corrected_row + j * corrected_row, 1, score + j * 32,
+                        in_region, i1 - i0);
+                }
+            } else
+                dot2_v4(round_up(i1 - i0, 16), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
+                    old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_14 = load_v4(row_sum + i);
+                const mask_v4 t_15 = row_sum_14 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_15, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_14));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void deltanet_softmax_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(query_sum + r, splat_v4(0.0f));
+    }
+    /* query_sum += q_tile * q_tile */
+    for (int64_t r = r0; r < r1; r += 16) {
+        vec_v4 query_sum_in = (vec_v4){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            query_sum_in += q_tile_0 * q_tile_0;
+        }
+        store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
+    }
+    /* query = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        const vec_v4 query_sum_1 = load_v4(query_sum + r);
+        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 64 + r) * t_2) * 11.54156f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void deltanet_softmax_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
+        call->corrected_at.head : NULL;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_sum + j, splat_v4(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                    key_sum_in[vector] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_sum_4 = load_v4(key_sum + j);
+            const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_5);
+            }
+        }
+        /* score[r][j] = sum over d of query * k_tile */
+        dot3_v4(round_up(j1 - j0, 16), rows, query, k_tile, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_6 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_7 = load_v4(old_max + r);
+            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new8);
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new8);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * corrected */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(corrected + j0 * corrected_row, corrected_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
+                state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 in_region[8] = {0};
+                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144,
+                    corrected + j0 * corrected_row, corrected_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
+                state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void deltanet_softmax_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_10 = load_v4(carried_max + r);
+            const vec_v4 before_max_new11 = carried_max_10;
+            const vec_v4 state_max_12 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new13 = max_v4(load_v4(carried_max + r), state_max_12);
+            store_v4(carried_max + r, carried_max_new13);
+            const vec_v4 carried_factor_new14 = exp2_v4(before_max_new11 - carried_max_new13);
+            store_v4(carried_factor + r, carried_factor_new14);
+            const vec_v4 slot_factor_new15 = exp2_v4(state_max_12 - carried_max_new13);
+            store_v4(slot_factor + r, slot_factor_new15);
+            const vec_v4 carried_sum_16 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new14);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new15, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_17 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_18);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void deltanet_softmax_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_19 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_19);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v4 static void deltanet_softmax_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        deltanet_softmax_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        deltanet_softmax_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            deltanet_softmax_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                deltanet_softmax_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        deltanet_softmax_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    float *const corrected = call->corrected + b * call->corrected_at.batch + g * call->corrected_at.head;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const earlier = (float *)(void *)(work + 0); /* [t_key: 64, e: 64] */
+    float *const earlier_compensation = (float *)(void *)(work + 16384); /* [t_key: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
+    float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
+    float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
+    float *const score = (float *)(void *)(work + 70208); /* [j: 144, t_key: 64] */
+    float *const row_max = (float *)(void *)(work + 107072); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 107328); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 107584); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 107840); /* [j: 144, t_key: 64] */
+    float *const key_scale = (float *)(void *)(work + 144704); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 145280); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 161664); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 198528); /* [d: 64, t_key: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 144704); /* [d: 64, j: 144] */
+    float *const k_tile_3 = (float *)(void *)(work + 144704); /* [d: 64, j: 64] */
+    float *const beta_tile = (float *)(void *)(work + 161088); /* [j: 64] */
+    for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
+        const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+        /* earlier = 0.0f; earlier_compensation = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(earlier + t_key * 64 + e, splat_v4(0.0f));
+                    store_v4(earlier_compensation + t_key * 64 + e, splat_v4(0.0f));
+                }
+            }
+        }
+        /* query_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            store_v4(query_sum + t_key, splat_v4(0.0f));
+        }
+        /* query_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 64) {
+            vec_v4 query_sum_in[4];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+                query_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + t_key);
+                    query_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+                store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
+            }
+        }
+        /* k_tile = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
+            const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + t_key, (load_v4(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+            }
+        }
+        /* row_max = -FLT_MAX */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            store_v4(row_max + t_key, splat_v4(-FLT_MAX));
+        }
+        for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
+            const int64_t j1 = min(j0 + 144, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_sum + j, splat_v4(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+                vec_v4 key_sum_in[3];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    key_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 144 + j);
+                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_sum_4 = load_v4(key_sum + j);
+                const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(key + d * 144 + j, load_v4(k_tile_2 + d * 144 + j) * t_5);
+                }
+            }
+            /* score[j][t_key] = sum over d of key * k_tile */
+            dot6_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key, k_tile, score);
+            /* old_max = row_max */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(old_max + t_key, load_v4(row_max + t_key));
+            }
+            /* score = select((j <= t_key) && (j < t_key), score, -INFINITY); row_max max= score */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const ints_v4 t_6 = t_key0 + t_key + lane_v4;
+                vec_v4 row_max_in = load_v4(row_max + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_7 = load_v4(score + j * 64 + t_key);
+                    const vec_v4 score_new8 = pick_v4(__builtin_convertvector(((j0 + j) <= t_6) & ((j0 + j) < t_6),
+                        mask_v4), score_7, splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + t_key, score_new8);
+                    row_max_in = max_v4(row_max_in, score_new8);
+                }
+                store_v4(row_max + t_key, row_max_in);
+            }
+            /* rescale = exp2(old_max - row_max) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(rescale + t_key, exp2_v4(load_v4(old_max + t_key) - load_v4(row_max + t_key)));
+            }
+            /* weight = exp2(score - row_max) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 row_max_9 = load_v4(row_max + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(weight + j * 64 + t_key, exp2_v4(load_v4(score + j * 64 + t_key) - row_max_9));
+                }
+            }
+            /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        const float rescale_10 = rescale[t_key];
+                        store_v4(earlier + t_key * 64 + e, load_v4(earlier + t_key * 64 + e) * rescale_10);
+                        store_v4(earlier_compensation + t_key * 64 + e, load_v4(earlier_compensation + t_key * 64 + e) *
+                            rescale_10);
+                    }
+                }
+            }
+            /* earlier[t_key][e] += sum over j of weight * corrected */
+            dot7_v4(t_key1 - t_key0, j1 - j0, weight, corrected + j0 * corrected_row, corrected_row, earlier,
+                earlier_compensation);
+        }
+        {
+            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
+                if (beta_row == 1) {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                }
+                /* key_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_sum + j, splat_v4(0.0f));
+                }
+                /* key_sum += k_tile_3 * k_tile_3 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_sum_in = (vec_v4){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_3_11 = load_v4(k_tile_3 + d * 64 + j);
+                        key_sum_in += k_tile_3_11 * k_tile_3_11;
+                    }
+                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in);
+                }
+                /* key = k_tile_3 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_sum_12 = load_v4(key_sum + j);
+                    const vec_v4 t_13 = pick_v4(key_sum_12 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_12));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(key + d * 144 + j, load_v4(k_tile_3 + d * 64 + j) * t_13);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key * k_tile */
+                dot6_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key, k_tile, score);
+                /* old_max = row_max */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(old_max + t_key, load_v4(row_max + t_key));
+                }
+                /* score = select((j <= t_key) && (j < t_key), score, -INFINITY); row_max max= score */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const ints_v4 t_14 = t_key0 + t_key + lane_v4;
+                    vec_v4 row_max_in = load_v4(row_max + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_15 = load_v4(score + j * 64 + t_key);
+                        const vec_v4 score_new16 = pick_v4(__builtin_convertvector(((j0 + j) <= t_14) & ((j0 + j) <
+                            t_14), mask_v4), score_15, splat_v4(-INFINITY));
+                        store_v4(score + j * 64 + t_key, score_new16);
+                        row_max_in = max_v4(row_max_in, score_new16);
+                    }
+                    store_v4(row_max + t_key, row_max_in);
+                }
+                /* rescale = exp2(old_max - row_max) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(rescale + t_key, exp2_v4(load_v4(old_max + t_key) - load_v4(row_max + t_key)));
+                }
+                /* weight = exp2(score - row_max) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 row_max_17 = load_v4(row_max + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight + j * 64 + t_key, exp2_v4(load_v4(score + j * 64 + t_key) - row_max_17));
+                    }
+                }
+                /* key_scale = beta_tile */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_scale + j, load_v4(beta_tile + j));
+                }
+                /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale;
+                   rest = v - earlier */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                            const vec_v4 earlier_18 = load_v4(earlier + t_key * 64 + e);
+                            const float rescale_19 = rescale[t_key];
+                            const vec_v4 earlier_new20 = earlier_18 * rescale_19;
+                            store_v4(earlier + t_key * 64 + e, earlier_new20);
+                            store_v4(earlier_compensation + t_key * 64 + e,
+                                load_v4(earlier_compensation + t_key * 64 + e) * rescale_19);
+                            store_v4(rest + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) - earlier_new20);
+                        }
+                    }
+                }
+                /* solution[t_key][e] = key_scale[t_key] * (rest[t_key][e] - sum over j < t_key of weight *
+                   solution[j][e]) */
+                dot8_v4(t_key1 - t_key0, weight, key_scale, rest, solution);
+                /* corrected = solution */
+                for (int64_t e = 0; e < 64; e++)
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        corrected[(j0 + j) * corrected_row + e] = solution[j * 64 + e];
+            }
+        }
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes of the mask, b in the others. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
+{
+    vec_v3 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+    return x[0];
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update`:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* block_v3 for any number of rows and vectors, one vector at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
+TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
+    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    vec_v3 sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_v3(x + (t + r) * x_row + v * 8);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_v3 y = load_v3(u + j * u_row + v * 8);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_v3(u + (t + r) * u_row + v * 8, sum[r][v]);
+        }
+}
+
+/* solve_v3 for up to 4 vectors of lanes. */
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * 8 <= lanes; l += 4 * 8)
+        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += 8)
+        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[128];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
+   it rounds equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot8_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
+        call->corrected_at.head : NULL;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_query = (float *)(void *)(work + 384); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 65920); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 72064); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 73088); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 74112); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 75136); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 140672); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65920); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 206208); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_sum = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_sum + i, splat_v3(0.0f));
+        }
+        /* query_sum += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                    query_sum_in[vector] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
+            }
+        }
+        /* query = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_sum_1 = load_v3(query_sum + i);
+            const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query + d * 16 + i, (load_v3(q_tile + d * 16 + i) * t_2) * 11.54156f);
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_sum + j, splat_v3(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 96 + j);
+                    key_sum_in[vector] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_sum_4 = load_v3(key_sum + j);
+            const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_5);
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_6 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_8 = load_v3(old_max + i);
+                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new9);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_11 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
+                    store_v3(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of corrected * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(corrected + j0 * corrected_row,
+                corrected_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v3(round_up(i1 - i0, 8), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
+                    old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 in_region[2] = {0};
+                    if (finite_v3(corrected + j0 * corrected_row + j * corrected_row, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, corrected + j0 * corrected_row + j * corrected_row, 1, score + j * 16,
+                        in_region, i1 - i0);
+                }
+            } else
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
+                    old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_14 = load_v3(row_sum + i);
+                const mask_v3 t_15 = row_sum_14 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_15, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_14));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void deltanet_softmax_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(query_sum + r, splat_v3(0.0f));
+    }
+    /* query_sum += q_tile * q_tile */
+    for (int64_t r = r0; r < r1; r += 8) {
+        vec_v3 query_sum_in = (vec_v3){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            query_sum_in += q_tile_0 * q_tile_0;
+        }
+        store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
+    }
+    /* query = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        const vec_v3 query_sum_1 = load_v3(query_sum + r);
+        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 64 + r) * t_2) * 11.54156f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void deltanet_softmax_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
+        call->corrected_at.head : NULL;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_sum + j, splat_v3(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                    key_sum_in[vector] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_sum_4 = load_v3(key_sum + j);
+            const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_5);
+            }
+        }
+        /* score[r][j] = sum over d of query * k_tile */
+        dot3_v3(round_up(j1 - j0, 8), rows, query, k_tile, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_6 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_7 = load_v3(old_max + r);
+            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new8);
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new8);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * corrected */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(corrected + j0 * corrected_row, corrected_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
+                state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 in_region[16] = {0};
+                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144,
+                    corrected + j0 * corrected_row, corrected_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
+                state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void deltanet_softmax_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_10 = load_v3(carried_max + r);
+            const vec_v3 before_max_new11 = carried_max_10;
+            const vec_v3 state_max_12 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new13 = max_v3(load_v3(carried_max + r), state_max_12);
+            store_v3(carried_max + r, carried_max_new13);
+            const vec_v3 carried_factor_new14 = exp2_v3(before_max_new11 - carried_max_new13);
+            store_v3(carried_factor + r, carried_factor_new14);
+            const vec_v3 slot_factor_new15 = exp2_v3(state_max_12 - carried_max_new13);
+            store_v3(slot_factor + r, slot_factor_new15);
+            const vec_v3 carried_sum_16 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new14);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new15, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_17 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_18);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void deltanet_softmax_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_19 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_19);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v3 static void deltanet_softmax_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        deltanet_softmax_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        deltanet_softmax_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            deltanet_softmax_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                deltanet_softmax_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        deltanet_softmax_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    float *const corrected = call->corrected + b * call->corrected_at.batch + g * call->corrected_at.head;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const earlier = (float *)(void *)(work + 0); /* [t_key: 64, e: 64] */
+    float *const earlier_compensation = (float *)(void *)(work + 16384); /* [t_key: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
+    float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
+    float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
+    float *const score = (float *)(void *)(work + 70208); /* [j: 144, t_key: 64] */
+    float *const row_max = (float *)(void *)(work + 107072); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 107328); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 107584); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 107840); /* [j: 144, t_key: 64] */
+    float *const key_scale = (float *)(void *)(work + 144704); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 145280); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 161664); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 198528); /* [d: 64, t_key: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 144704); /* [d: 64, j: 144] */
+    float *const k_tile_3 = (float *)(void *)(work + 144704); /* [d: 64, j: 64] */
+    float *const beta_tile = (float *)(void *)(work + 161088); /* [j: 64] */
+    for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
+        const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+        /* earlier = 0.0f; earlier_compensation = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(earlier + t_key * 64 + e, splat_v3(0.0f));
+                    store_v3(earlier_compensation + t_key * 64 + e, splat_v3(0.0f));
+                }
+            }
+        }
+        /* query_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            store_v3(query_sum + t_key, splat_v3(0.0f));
+        }
+        /* query_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                query_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + t_key);
+                    query_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
+            }
+        }
+        /* k_tile = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
+            const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + t_key, (load_v3(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+            }
+        }
+        /* row_max = -FLT_MAX */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            store_v3(row_max + t_key, splat_v3(-FLT_MAX));
+        }
+        for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
+            const int64_t j1 = min(j0 + 144, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_sum + j, splat_v3(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 144 + j);
+                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_sum_4 = load_v3(key_sum + j);
+                const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(key + d * 144 + j, load_v3(k_tile_2 + d * 144 + j) * t_5);
+                }
+            }
+            /* score[j][t_key] = sum over d of key * k_tile */
+            dot6_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key, k_tile, score);
+            /* old_max = row_max */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(old_max + t_key, load_v3(row_max + t_key));
+            }
+            /* score = select((j <= t_key) && (j < t_key), score, -INFINITY); row_max max= score */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const ints_v3 t_6 = t_key0 + t_key + lane_v3;
+                vec_v3 row_max_in = load_v3(row_max + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_7 = load_v3(score + j * 64 + t_key);
+                    const vec_v3 score_new8 = pick_v3(__builtin_convertvector(((j0 + j) <= t_6) & ((j0 + j) < t_6),
+                        mask_v3), score_7, splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + t_key, score_new8);
+                    row_max_in = max_v3(row_max_in, score_new8);
+                }
+                store_v3(row_max + t_key, row_max_in);
+            }
+            /* rescale = exp2(old_max - row_max) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(rescale + t_key, exp2_v3(load_v3(old_max + t_key) - load_v3(row_max + t_key)));
+            }
+            /* weight = exp2(score - row_max) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 row_max_9 = load_v3(row_max + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(weight + j * 64 + t_key, exp2_v3(load_v3(score + j * 64 + t_key) - row_max_9));
+                }
+            }
+            /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        const float rescale_10 = rescale[t_key];
+                        store_v3(earlier + t_key * 64 + e, load_v3(earlier + t_key * 64 + e) * rescale_10);
+                        store_v3(earlier_compensation + t_key * 64 + e, load_v3(earlier_compensation + t_key * 64 + e) *
+                            rescale_10);
+                    }
+                }
+            }
+            /* earlier[t_key][e] += sum over j of weight * corrected */
+            dot7_v3(t_key1 - t_key0, j1 - j0, weight, corrected + j0 * corrected_row, corrected_row, earlier,
+                earlier_compensation);
+        }
+        {
+            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
+                if (beta_row == 1) {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                }
+                /* key_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_sum + j, splat_v3(0.0f));
+                }
+                /* key_sum += k_tile_3 * k_tile_3 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_3_11 = load_v3(k_tile_3 + d * 64 + j);
+                            key_sum_in[vector] += k_tile_3_11 * k_tile_3_11;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+                    }
+                }
+                /* key = k_tile_3 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_sum_12 = load_v3(key_sum + j);
+                    const vec_v3 t_13 = pick_v3(key_sum_12 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_12));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(key + d * 144 + j, load_v3(k_tile_3 + d * 64 + j) * t_13);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key * k_tile */
+                dot6_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key, k_tile, score);
+                /* old_max = row_max */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(old_max + t_key, load_v3(row_max + t_key));
+                }
+                /* score = select((j <= t_key) && (j < t_key), score, -INFINITY); row_max max= score */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const ints_v3 t_14 = t_key0 + t_key + lane_v3;
+                    vec_v3 row_max_in = load_v3(row_max + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_15 = load_v3(score + j * 64 + t_key);
+                        const vec_v3 score_new16 = pick_v3(__builtin_convertvector(((j0 + j) <= t_14) & ((j0 + j) <
+                            t_14), mask_v3), score_15, splat_v3(-INFINITY));
+                        store_v3(score + j * 64 + t_key, score_new16);
+                        row_max_in = max_v3(row_max_in, score_new16);
+                    }
+                    store_v3(row_max + t_key, row_max_in);
+                }
+                /* rescale = exp2(old_max - row_max) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(rescale + t_key, exp2_v3(load_v3(old_max + t_key) - load_v3(row_max + t_key)));
+                }
+                /* weight = exp2(score - row_max) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 row_max_17 = load_v3(row_max + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight + j * 64 + t_key, exp2_v3(load_v3(score + j * 64 + t_key) - row_max_17));
+                    }
+                }
+                /* key_scale = beta_tile */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_scale + j, load_v3(beta_tile + j));
+                }
+                /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale;
+                   rest = v - earlier */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                            const vec_v3 earlier_18 = load_v3(earlier + t_key * 64 + e);
+                            const float rescale_19 = rescale[t_key];
+                            const vec_v3 earlier_new20 = earlier_18 * rescale_19;
+                            store_v3(earlier + t_key * 64 + e, earlier_new20);
+                            store_v3(earlier_compensation + t_key * 64 + e,
+                                load_v3(earlier_compensation + t_key * 64 + e) * rescale_19);
+                            store_v3(rest + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) - earlier_new20);
+                        }
+                    }
+                }
+                /* solution[t_key][e] = key_scale[t_key] * (rest[t_key][e] - sum over j < t_key of weight *
+                   solution[j][e]) */
+                dot8_v3(t_key1 - t_key0, weight, key_scale, rest, solution);
+                /* corrected = solution */
+                for (int64_t e = 0; e < 64; e++)
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        corrected[(j0 + j) * corrected_row + e] = solution[j * 64 + e];
+            }
+        }
+    }
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes of the mask, b in the others. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+INLINE vec_any sqrt_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+    return x[0];
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
+   prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
+   next call. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
+   adding the lowest one, 0x00800000, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update`:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
+   cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
+   are smaller. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
+   otherwise -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* block_any for any number of rows and vectors, one vector at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
+   computed whole. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
+INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
+    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    vec_any sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_any(x + (t + r) * x_row + v * 4);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_any y = load_any(u + j * u_row + v * 4);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_any(u + (t + r) * u_row + v * 4, sum[r][v]);
+        }
+}
+
+/* solve_any for up to 4 vectors of lanes. */
+INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
+INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * 4 <= lanes; l += 4 * 4)
+        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += 4)
+        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[128];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
+   it rounds equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot8_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+static void deltanet_softmax_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
+        call->corrected_at.head : NULL;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_query = (float *)(void *)(work + 384); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 33152); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 39296); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 39808); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 40320); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 40832); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 73600); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 33152); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 106368); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_sum = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_sum + i, splat_any(0.0f));
+        }
+        /* query_sum += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                    query_sum_in[vector] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
+            }
+        }
+        /* query = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_sum_1 = load_any(query_sum + i);
+            const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query + d * 16 + i, (load_any(q_tile + d * 16 + i) * t_2) * 11.54156f);
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_sum + j, splat_any(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    const vec_any k_tile_3 = load_any(k_tile + d * 96 + j);
+                    key_sum_in[vector] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_sum_4 = load_any(key_sum + j);
+            const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_5);
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_6 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_7 = (i0 + i + lane_any) + t_6;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any),
+                            load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_8 = load_any(old_max + i);
+                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new9);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_11 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_10 = load_any(score + j * 16 + i);
+                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
+                    store_any(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of corrected * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(corrected + j0 * corrected_row,
+                corrected_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                dot1_any(round_up(i1 - i0, 4), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
+                    old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any in_region[4] = {0};
+                    if (finite_any(corrected + j0 * corrected_row + j * corrected_row, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, corrected + j0 * corrected_row + j * corrected_row, 1, score + j * 16,
+                        in_region, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
+                    old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_14 = load_any(row_sum + i);
+                const mask_any t_15 = row_sum_14 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_15, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_14));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void deltanet_softmax_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(query_sum + r, splat_any(0.0f));
+    }
+    /* query_sum += q_tile * q_tile */
+    for (int64_t r = r0; r < r1; r += 4) {
+        vec_any query_sum_in = (vec_any){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            query_sum_in += q_tile_0 * q_tile_0;
+        }
+        store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
+    }
+    /* query = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        const vec_any query_sum_1 = load_any(query_sum + r);
+        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, (load_any(q_tile + d * 64 + r) * t_2) * 11.54156f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void deltanet_softmax_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
+        call->corrected_at.head : NULL;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_sum + j, splat_any(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                    key_sum_in[vector] += k_tile_3 * k_tile_3;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_sum_4 = load_any(key_sum + j);
+            const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_5);
+            }
+        }
+        /* score[r][j] = sum over d of query * k_tile */
+        dot3_any(round_up(j1 - j0, 4), rows, query, k_tile, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_6 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_7 = load_any(old_max + r);
+            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new8);
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new8);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * corrected */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(corrected + j0 * corrected_row, corrected_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
+                state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any in_region[32] = {0};
+                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144,
+                    corrected + j0 * corrected_row, corrected_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
+                state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void deltanet_softmax_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_10 = load_any(carried_max + r);
+            const vec_any before_max_new11 = carried_max_10;
+            const vec_any state_max_12 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new13 = max_any(load_any(carried_max + r), state_max_12);
+            store_any(carried_max + r, carried_max_new13);
+            const vec_any carried_factor_new14 = exp2_any(before_max_new11 - carried_max_new13);
+            store_any(carried_factor + r, carried_factor_new14);
+            const vec_any slot_factor_new15 = exp2_any(state_max_12 - carried_max_new13);
+            store_any(slot_factor + r, slot_factor_new15);
+            const vec_any carried_sum_16 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new14);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new15, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_17 = load_any(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_18);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void deltanet_softmax_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16896); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_19 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_19 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_19);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+static void deltanet_softmax_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        deltanet_softmax_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        deltanet_softmax_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            deltanet_softmax_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                deltanet_softmax_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        deltanet_softmax_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+static void deltanet_softmax_correct_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    float *const corrected = call->corrected + b * call->corrected_at.batch + g * call->corrected_at.head;
+    const int64_t corrected_row = call->corrected_at.row;
+    float *const earlier = (float *)(void *)(work + 0); /* [t_key: 64, e: 64] */
+    float *const earlier_compensation = (float *)(void *)(work + 16384); /* [t_key: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
+    float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
+    float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
+    float *const score = (float *)(void *)(work + 70208); /* [j: 144, t_key: 64] */
+    float *const row_max = (float *)(void *)(work + 107072); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 107328); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 107584); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 107840); /* [j: 144, t_key: 64] */
+    float *const key_scale = (float *)(void *)(work + 144704); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 145280); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 161664); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 198528); /* [d: 64, t_key: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 144704); /* [d: 64, j: 144] */
+    float *const k_tile_3 = (float *)(void *)(work + 144704); /* [d: 64, j: 64] */
+    float *const beta_tile = (float *)(void *)(work + 161088); /* [j: 64] */
+    for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
+        const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+        /* earlier = 0.0f; earlier_compensation = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(earlier + t_key * 64 + e, splat_any(0.0f));
+                    store_any(earlier_compensation + t_key * 64 + e, splat_any(0.0f));
+                }
+            }
+        }
+        /* query_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            store_any(query_sum + t_key, splat_any(0.0f));
+        }
+        /* query_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                query_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 64 + t_key);
+                    query_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
+            }
+        }
+        /* k_tile = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            const vec_any query_sum_1 = load_any(query_sum + t_key);
+            const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + t_key, (load_any(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+            }
+        }
+        /* row_max = -FLT_MAX */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            store_any(row_max + t_key, splat_any(-FLT_MAX));
+        }
+        for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
+            const int64_t j1 = min(j0 + 144, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_sum + j, splat_any(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 144 + j);
+                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_sum_4 = load_any(key_sum + j);
+                const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(key + d * 144 + j, load_any(k_tile_2 + d * 144 + j) * t_5);
+                }
+            }
+            /* score[j][t_key] = sum over d of key * k_tile */
+            dot6_any(round_up(t_key1 - t_key0, 4), j1 - j0, key, k_tile, score);
+            /* old_max = row_max */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(old_max + t_key, load_any(row_max + t_key));
+            }
+            /* score = select((j <= t_key) && (j < t_key), score, -INFINITY); row_max max= score */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const ints_any t_6 = t_key0 + t_key + lane_any;
+                vec_any row_max_in = load_any(row_max + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_7 = load_any(score + j * 64 + t_key);
+                    const vec_any score_new8 = pick_any(__builtin_convertvector(((j0 + j) <= t_6) & ((j0 + j) < t_6),
+                        mask_any), score_7, splat_any(-INFINITY));
+                    store_any(score + j * 64 + t_key, score_new8);
+                    row_max_in = max_any(row_max_in, score_new8);
+                }
+                store_any(row_max + t_key, row_max_in);
+            }
+            /* rescale = exp2(old_max - row_max) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(rescale + t_key, exp2_any(load_any(old_max + t_key) - load_any(row_max + t_key)));
+            }
+            /* weight = exp2(score - row_max) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any row_max_9 = load_any(row_max + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(weight + j * 64 + t_key, exp2_any(load_any(score + j * 64 + t_key) - row_max_9));
+                }
+            }
+            /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        const float rescale_10 = rescale[t_key];
+                        store_any(earlier + t_key * 64 + e, load_any(earlier + t_key * 64 + e) * rescale_10);
+                        store_any(earlier_compensation + t_key * 64 + e, load_any(earlier_compensation + t_key * 64 + e)
+                            * rescale_10);
+                    }
+                }
+            }
+            /* earlier[t_key][e] += sum over j of weight * corrected */
+            dot7_any(t_key1 - t_key0, j1 - j0, weight, corrected + j0 * corrected_row, corrected_row, earlier,
+                earlier_compensation);
+        }
+        {
+            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 64) {
+                const int64_t j1 = min(j0 + 64, j_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
+                if (beta_row == 1) {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                }
+                /* key_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_sum + j, splat_any(0.0f));
+                }
+                /* key_sum += k_tile_3 * k_tile_3 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_3_11 = load_any(k_tile_3 + d * 64 + j);
+                            key_sum_in[vector] += k_tile_3_11 * k_tile_3_11;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+                    }
+                }
+                /* key = k_tile_3 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_sum_12 = load_any(key_sum + j);
+                    const vec_any t_13 = pick_any(key_sum_12 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_12));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(key + d * 144 + j, load_any(k_tile_3 + d * 64 + j) * t_13);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key * k_tile */
+                dot6_any(round_up(t_key1 - t_key0, 4), j1 - j0, key, k_tile, score);
+                /* old_max = row_max */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(old_max + t_key, load_any(row_max + t_key));
+                }
+                /* score = select((j <= t_key) && (j < t_key), score, -INFINITY); row_max max= score */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const ints_any t_14 = t_key0 + t_key + lane_any;
+                    vec_any row_max_in = load_any(row_max + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_15 = load_any(score + j * 64 + t_key);
+                        const vec_any score_new16 = pick_any(__builtin_convertvector(((j0 + j) <= t_14) & ((j0 + j) <
+                            t_14), mask_any), score_15, splat_any(-INFINITY));
+                        store_any(score + j * 64 + t_key, score_new16);
+                        row_max_in = max_any(row_max_in, score_new16);
+                    }
+                    store_any(row_max + t_key, row_max_in);
+                }
+                /* rescale = exp2(old_max - row_max) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(rescale + t_key, exp2_any(load_any(old_max + t_key) - load_any(row_max + t_key)));
+                }
+                /* weight = exp2(score - row_max) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any row_max_17 = load_any(row_max + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight + j * 64 + t_key, exp2_any(load_any(score + j * 64 + t_key) - row_max_17));
+                    }
+                }
+                /* key_scale = beta_tile */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_scale + j, load_any(beta_tile + j));
+                }
+                /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale;
+                   rest = v - earlier */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                            const vec_any earlier_18 = load_any(earlier + t_key * 64 + e);
+                            const float rescale_19 = rescale[t_key];
+                            const vec_any earlier_new20 = earlier_18 * rescale_19;
+                            store_any(earlier + t_key * 64 + e, earlier_new20);
+                            store_any(earlier_compensation + t_key * 64 + e,
+                                load_any(earlier_compensation + t_key * 64 + e) * rescale_19);
+                            store_any(rest + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
+                                earlier_new20);
+                        }
+                    }
+                }
+                /* solution[t_key][e] = key_scale[t_key] * (rest[t_key][e] - sum over j < t_key of weight *
+                   solution[j][e]) */
+                dot8_any(t_key1 - t_key0, weight, key_scale, rest, solution);
+                /* corrected = solution */
+                for (int64_t e = 0; e < 64; e++)
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        corrected[(j0 + j) * corrected_row + e] = solution[j * 64 + e];
+            }
+        }
+    }
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+};
+
+/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
+   measured with AVX2 and SSE2. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = deltanet_softmax_few_v4, .tile = 0,
+            .own = 73728, .of_pair = 128, .shared = 50176, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = deltanet_softmax_rows_v4, .tile = 256, .own = 236928, .of_pair = 128};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = deltanet_softmax_few_v3, .tile = 0,
+            .own = 73728, .of_pair = 128, .shared = 50176, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = deltanet_softmax_rows_v3, .tile = 256, .own = 230784, .of_pair = 128};
+    }
+#endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = deltanet_softmax_few_any, .tile = 0,
+        .own = 73728, .of_pair = 128, .shared = 50176, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = deltanet_softmax_rows_any, .tile = 128, .own = 130944, .of_pair = 128};
+}
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
+   values, or have many queries, are MANY_ROWS. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
+   change later. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
+   threads; OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t deltanet_softmax_params_size(void)
+{
+    return 0;
+}
+
+int deltanet_softmax_params_init(struct deltanet_softmax_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct deltanet_softmax_params){0};
+    return 0;
+}
+
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct deltanet_softmax_params *const params = call->params;
+    const struct deltanet_softmax_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
+            3,
+            params->beta, sizeof *params->beta);
+    call->beta = call->params->beta;
+    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    return error;
+}
+
+/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+/* ==== the values that the delta rule has corrected ==== */
+static struct version correct_version(void)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = deltanet_softmax_correct_v4, .tile = 0, .own = 214912, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = deltanet_softmax_correct_v3, .tile = 0, .own = 214912, .of_pair = 128};
+#endif
+    return (struct version){.rows = deltanet_softmax_correct_any, .tile = 0, .own = 214912, .of_pair = 128};
+}
+
+/* Returns the bytes of the corrected values. */
+static size_t corrected_bytes(const struct attn_problem *p)
+{
+    const size_t of_heads = bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads);
+    return whole_lines(bytes_times(of_heads, p->n_k));
+}
+
+/* Sets the pointer and the strides of the corrected values, which begin at `at`. */
+static void set_corrected(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    call->corrected = (float *)(void *)at;
+    call->corrected_at = (struct attn_strides){p->heads * p->n_k * 64, p->n_k * 64, 64};
+}
+
+/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+static size_t first_bytes_a_thread(void)
+{
+    size_t bytes = 0;
+    const struct version correct = correct_version();
+    if (bytes_a_thread(&correct) > bytes) bytes = bytes_a_thread(&correct);
+    return bytes;
+}
+
+/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+static size_t call_bytes(const struct attn_problem *p)
+{
+    size_t bytes = 0;
+    bytes = bytes_plus(bytes, corrected_bytes(p));
+    return bytes;
+}
+
+size_t deltanet_softmax_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t shared = call_bytes(problem);
+    size_t bytes = first_bytes_a_thread();
+    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
+    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* A running call, shared by its threads. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of the workspace for each thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
+   costs about 2^15. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+int deltanet_softmax_forward(const struct attn_problem *problem, const struct deltanet_softmax_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->beta) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > shared ? all - shared : 1;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    size_t max_bytes = first_bytes_a_thread();
+    if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
+    unsigned char *const work = (unsigned char *)workspace + shared;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    int failed = 0;
+    unsigned char *first = (unsigned char *)workspace;
+    const struct version correct = correct_version();
+    if (!runs(&correct)) return ATTN_EMACHINE;
+    set_corrected(&call, first);
+    first += corrected_bytes(&call.p);
+    if (!failed) failed = run(&call, &correct, threads, work, bytes_a_thread(&correct));
+    (void)first;
+    return failed ? failed : run(&call, &this, threads, work, bytes);
+}
+
+static const struct attn_param param[] = {
+    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_softmax_params, beta), 0,
+        offsetof(struct deltanet_softmax_strides, beta)},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return deltanet_softmax_params_init((struct deltanet_softmax_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return deltanet_softmax_forward(problem, (const struct deltanet_softmax_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+
+const struct attn_kernel deltanet_softmax_kernel = {
+    .name = "deltanet_softmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 1, .param = param, .params_bytes = sizeof(struct deltanet_softmax_params),
+    .params_size = deltanet_softmax_params_size, .params_init = params_init_any,
+        .workspace = deltanet_softmax_workspace,
+    .forward = forward_any,
+    .strides = offsetof(struct deltanet_softmax_params, strides),
+        .strides_bytes = sizeof(struct deltanet_softmax_strides),
+};
+#endif /* a compiler of this language */
