@@ -1,7 +1,7 @@
 /* kda.c, made by attnc 0.1.0: attnc kda.yaml
    C11 with GNU extensions, for a C compiler; C++ includes kda.h.
    Kimi Delta Attention: the delta rule with a decay for each element of the key and position
-   Kimi Team, Kimi Linear: An Expressive, Efficient Attention Architecture (2025), section 3
+   Kimi Team, Kimi Linear: An Expressive, Efficient Attention Architecture (arXiv 2025), section 3
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64), position (key), t_key (key):
