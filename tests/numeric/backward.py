@@ -519,7 +519,7 @@ def memory(folder, suite, spec):
     line = [compiler('clang'), '-O0', '-g1', *SANITIZED]
     done_well([*line, '-I', RUNTIME, '-I', folder, '-o', 'driver', name + '.c', *driver(suite, 'memory', line, name)],
               folder)
-    done = execute(['./driver'], cwd=folder, timeout=600)
+    done = execute(['./driver', *(['alone'] if 'delta' in spec else [])], cwd=folder, timeout=600)
     check(done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:])
     return ''
 
