@@ -54,6 +54,7 @@ int command_show(const struct options *o)
         complain(o, "show takes the name of a spec that attnc list prints");
         return STATUS_USAGE;
     }
+    if (o->picture) return command_show_picture(o);
     for (int i = 0; i < o->files; i++) {
         if (library_find(o->file[i])) continue;
         const char *near = library_near(o->file[i]);

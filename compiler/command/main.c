@@ -32,7 +32,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --set KEY=VALUE, --tuned, --standalone   overrides a key; as tuned; no library\n"
                            "  --outputs, -MD, -MF FILE, -MT TARGET   prints file names; writes a depfile\n"
                            "  --passes, --dump-after PASS lists passes; prints the IR after one (stderr)\n"
-                           "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
+                           "  --threads N, --seed N for run, check, bench (a LIST); --picture FILE for show\n"
                            "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
                            "  --lengths, --heads for check and bench; --batch, --document, --backward,\n"
                            "  --decode, --time, --limit, --json, --csv, --plot FILE for bench; --json: build\n"

@@ -43,6 +43,7 @@ struct options {
     /* Arguments of bench and explain, not parsed yet (bench/options.c). NULL: not given. The file "-" is standard
        output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
+    const char *picture;            /* a file for `attnc show`; "-": standard output; NULL: no picture */
     bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
     /* Arguments of tune, not parsed yet (tune/options.c). */
     const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;

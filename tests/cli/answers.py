@@ -4,9 +4,10 @@ import io
 import json
 import os
 import re
+import sys
 
 from cases import POLYNOMIAL, SOFTMAX, Place, says
-from suite import ROOT, check
+from suite import ROOT, check, execute
 
 CASES = []
 EXP = 'name: exponential\nsimilarity: {custom: {weight: "%s"}}\nmask: causal\nshape: {head_dim: 64}\n'
@@ -387,6 +388,31 @@ def a_plot_is_svg(place):
         os.makedirs(place.path('a.b'), exist_ok=True)
         place.attnc(*words, name)
         check(place.read(name).startswith(b'<svg'), name)
+
+
+@case
+def a_picture_has_the_weights(place):
+    """A causal picture has as many cells as a query sees keys, and none above the diagonal."""
+    place.write('causal.yaml', 'similarity: softmax\nmask: causal\nshape: {head_dim: 64, value_dim: 7}\n')
+    place.attnc('show', 'causal.yaml', '--picture', 'causal.svg')
+    cells = [(int(x), int(y)) for x, y in re.findall(r'M(\d+) (\d+)h6v6h-6z', place.read('causal.svg').decode())]
+    check(len(set(cells)) == len(cells) == 64 * 65 // 2 and all(x <= y for x, y in cells), '%d cells' % len(cells))
+    keys = place.attnc('show', 'softmax_mla', '--picture', '-').stdout
+    check(keys.startswith('<svg ') and keys.endswith('</svg>\n') and 'softmax_mla' in keys, keys[:200])
+    place.attnc('show', 'softmax', 'bigbird', '--picture', 'two.svg', status=2)
+    said = place.attnc('show', 'softmax', '--picture', 'no/folder.svg', status=3).stderr
+    check('no/folder.svg' in said and not os.path.exists(place.path('no')), said)
+
+
+@case
+def the_gallery_has_its_parts(place):
+    done = execute([sys.executable, os.path.join(ROOT, 'examples', 'gallery', 'gallery.py'), '--attnc', place.suite.attnc,
+                    '--out', place.path('gallery'), '--no-times', 'softmax', 'gla'])
+    check(done.returncode == 0, done.stderr)
+    page = place.read('gallery/index.html').decode()
+    for text in ('id="gla"', 'src="softmax.svg"', 'form</dt><dd>', 'gated linear attention', 'sum over j'):
+        check(text in page, 'the page has no ' + text)
+    check(sorted(os.listdir(place.path('gallery'))) == ['gla.svg', 'index.html', 'softmax.svg'], os.listdir(place.path('gallery')))
 
 
 @case

@@ -28,104 +28,6 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
    - LONGEST: the maximum length of an added problem */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
-/* Fills an array of ids. A sequence has a few different ids, some negative. `sorted`: ids ascend. */
-static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
-{
-    for (int64_t b = 0; b < batch; b++) {
-        double id = -2;
-        for (int64_t x = 0; x < keys; x++) {
-            double draw = check_uniform(state);
-            id = !sorted ? floor(draw * 4) - 2 : draw * (double)keys < 5 ? id + 1 + floor(draw * (double)keys) : id;
-            data[b * keys + x] = id;
-        }
-    }
-}
-
-/* Fills an array of integers that bound keys, or of numbers of blocks. Some integers are out of range. Every few
-   sequences have all keys or none. */
-static void fill_bounds(double *data, int64_t n, const struct kernel_array *a, int64_t keys, uint64_t *state)
-{
-    for (int k = 0; k < a->rank; k++)
-        if (a->axis[k].block) keys = (keys - 1) / a->axis[k].block + 1;
-    for (int64_t x = 0; x < n; x++) {
-        const double draw = check_uniform(state), end = (double)keys + 2;
-        data[x] = draw < 0.1 ? -1 : draw < 0.2 ? end - 2 : floor((draw - 0.2) / 0.8 * (end + 1)) - 1;
-    }
-}
-
-/* Fills an array of truth values. Runs of them are true, others false, others mixed. In a mask, several rows are equal,
-   so that it has tiles that are true or false. */
-static void fill_flags(double *data, int64_t n, int64_t columns, bool mask, uint64_t *state)
-{
-    for (int64_t x = 0; x < n;) {
-        const double kind = check_uniform(state);
-        const int64_t end = x + 1 + (int64_t)(100 * check_uniform(state));
-        for (; x < n && x < end; x++) data[x] = kind < 0.4 ? 1 : kind < 0.6 ? 0 : check_uniform(state) < 0.5;
-    }
-    const int64_t equal = 1 + (int64_t)(60 * check_uniform(state));
-    for (int64_t x = columns; mask && x < n; x++)
-        if (x / columns % equal) data[x] = data[x - columns];
-}
-
-/* Sets the values of a sample to the first `count` elements of its keys. */
-static void take_values(struct sample *s, int64_t count, const struct value *v, const struct module *m,
-                        struct arena *arena)
-{
-    const int64_t row = m->axis[v->axes[v->rank - 1]].extent;
-    s->values = (struct tensor){v->name, arena_alloc(arena, (size_t)count * sizeof(double))};
-    s->values_count = count;
-    (void)tensor_read(s->tensor, s->tensors, v->name, &v->within, count / row, row, m->axis[v->within.row].extent,
-                      s->values.data);
-}
-
-/* Whether an expression reads the array. */
-static bool reads(const struct expression *e, const char *array)
-{
-    bool any = false;
-    for (int k = 0; e && k < e->elements; k++) any |= strcmp(e->element[k].array->name, array) == 0;
-    return any;
-}
-
-/* Fills the arrays of a sample. All values are exact in the kernel's types. Norm weights are near 1, biases near 0,
-   and learned matrices preserve the size of a row. */
-static void fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
-{
-    const struct graph *const g = p->graph;
-    struct arena *const arena = p->arena;
-    for (int a = 0; a < p->arrays->count && s->tensors < MAX_TENSORS; a++) {
-        const struct kernel_array *const array = &p->arrays->array[a];
-        if (array->access[ENTRY_FORWARD] != ACCESS_READ) continue;
-        const struct value *const value = &g->value[graph_find(g, array->name)];
-        const int64_t n = check_wanted(g->module, value->name, value->rank, value->axes, size).elements;
-        if (array->place == PLACE_WITHIN) {
-            take_values(s, n, value, g->module, arena);
-            continue;
-        }
-        double *data = arena_alloc(arena, (size_t)n * sizeof *data);
-        bool matrix = array->learned && value->rank == 2, weight = strstr(array->name, ".weight") != NULL,
-             norm = strstr(array->name, ".bias") != NULL, decays = reads(p->spec->decay, array->name);
-        for (int64_t k = 0; k < n; k++) {
-            double x = check_normal(state);
-            if (weight) x = 1 + 0.1 * x;
-            if (norm) x *= 0.1;
-            if (decays) x = -0.1 * fabs(x);
-            if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
-            data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
-        }
-        if (array->dtype == DTYPE_U8)
-            fill_flags(data, n, value->rank ? axis_extent(g->module, value->axes[value->rank - 1], size) : 1,
-                       array->tiled, state);
-        else if (array->dtype == DTYPE_I32 && !array->compared)
-            fill_bounds(data, n, array, size->n_k, state);
-        else if (array->dtype == DTYPE_I32)
-            fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size),
-                     sorted, state);
-        s->array[s->tensors] = array;
-        s->count[s->tensors] = n;
-        s->tensor[s->tensors++] = (struct tensor){value->name, data};
-    }
-}
-
 /* Whether the loops round f32 weights, features or states to bf16 before a product. */
 static bool rounds(const struct loops *l, const struct stmt *s)
 {
@@ -374,7 +276,7 @@ static enum status find_expected(const struct checking *c, const struct graph *w
 static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
 {
     struct unit *const p = c->p;
-    fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
+    check_fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
     struct sample *const s = &c->sample[n];
     const char *wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (!wrong) wrong = corrected_tensor(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);

@@ -149,5 +149,9 @@ double check_uniform(uint64_t *state);
 double check_normal(uint64_t *state);
 /* Returns x rounded to `dtype`, the storage type of the kernel's inputs. */
 double check_as_stored(double x, enum dtype dtype);
+/* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get equal
+   values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. `sorted`: ids of
+   documents ascend. (draw.c) */
+void check_fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state);
 
 #endif
