@@ -4275,7 +4275,7 @@ static int useful_threads(const struct attn_problem *p, const struct version *v,
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
-    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    if (p->threads == 0 || p->team) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
     const int64_t positions = this->of_keys ? p->n_k : p->n_q;

@@ -46,12 +46,12 @@ BEYOND = {
     'words that C or a header has taken': ['name_header', 'name_header_inside', 'name_keyword'],
     'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
                                       'mask_blocks_differ'],
-    'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_project', 'delta_dropout', 'delta_quadratic',
+    'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_project', 'delta_sink',
                                           'decay_project', 'project_arrays'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
-        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax', 'delta_window', 'delta_maximum'],
-    'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode', 'delta_ahead*',
+        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax_decode'],
+    'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode',
                                                            'decay_ahead', 'decay_unmasked'],
 }
 
