@@ -1,4 +1,4 @@
-/* Takes the triangular system of the delta rule out of the quadratic form. A program of its own,
+/* Takes the triangular system of the delta rule out of the quadratic form. A separate program,
    PROGRAM_CORRECT_VALUES, solves the system for all keys, and stores the solution in the workspace
    (lower/substitute.c). All other programs read the solution from there in place of the values. In the linear form, the
    states sum the solution chunk by chunk, and the system stays (lower/solve.c). */
