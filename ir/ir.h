@@ -456,7 +456,7 @@ struct graph *graph_copy(const struct graph *g); /* the copy has the same module
 /* Append a value and return its number. `axes` has `rank` axes. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
-/* An integer parameter. */
+/* An integer parameter. bytes: its elements are bytes. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes);
 /* Whether the value is an integer parameter with an integer for each key, such as its document. */
 bool graph_numbers_keys(const struct graph *g, const struct value *v);

@@ -134,7 +134,8 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
             break;
         }
         times *= e->arg[1]->integer;
-        if (floor_quotient(x->m, e->arg[0], &whole, &by) && times % by == 0) { /* whole - remainder */
+        if (floor_quotient(x->m, e->arg[0], &whole, &by) &&
+            times % by == 0) { /* by * (whole / by) = whole - remainder */
             add_terms(x, whole, times / by, s);
             add_number(s, (struct bounds){{0, by - 1}, anything}, -(times / by));
         } else

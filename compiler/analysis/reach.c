@@ -85,7 +85,8 @@ bool depends_on_length(const struct graph *g)
 
 enum { UNKNOWN = -1, POSITIONS = 4096, FAR = 1 << 20, TILES = 3 };
 
-/* The sizes and ranges for which bounds of loops are evaluated. known: all could be. */
+/* The sizes and ranges for which bounds of loops are evaluated. known: every bound
+   so far was evaluated. */
 struct reading {
     const struct loops *l;
     int lane, stream, chunk;

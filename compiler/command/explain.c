@@ -324,7 +324,7 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
 /* The calls of the tables: forward with all queries, forward with one query, extend with one token, backward. */
 enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 
-/* If heads or batch entries see different keys, at most this number of them is counted and averaged. */
+/* If heads or batch entries see different keys, pairs are counted for the first few, and averaged. */
 enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
 
 /* Whether the keys of a query depend on the index of an axis of this source. Ids are the same for all batch entries

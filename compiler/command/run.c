@@ -55,7 +55,7 @@ static const char *axis_text(int64_t axis)
     return "?";
 }
 
-/* Sets shape[k] to the extent of axis k, or to an enum attn_axis such as ATTN_BATCH. */
+/* Sets shape[k] to the extent of axis k if it is constant, otherwise to its enum attn_axis, such as ATTN_BATCH. */
 static void shape_of(const struct kernel_array *a, int64_t *shape)
 {
     static const int64_t axis[ARRAY_SIZES] = {

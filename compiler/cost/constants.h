@@ -12,10 +12,10 @@ static const double FUNCTION_COST = 20;
 /* A random number. Counted, not measured: a block of Philox takes 120 vector instructions and has four numbers per
    32-bit lane. A core completes two such instructions per cycle. */
 static const double RANDOM_COST = 60;
-/* For each element of the state: adding the sums of one chunk, which reads or writes five numbers. */
+/* For each element of the state: adding the sums of one chunk. This reads or writes five numbers. */
 static const double FOLD_COST = 8;
-/* For each element of a state over the last n chunks: adding one of these chunks again. It comes in addition to
-   FOLD_COST. */
+/* For each element of a state over the last n chunks: an addition costs n times this in addition to FOLD_COST, because
+   the n chunks are added again. */
 static const double RECENT_COST = 2;
 /* Rounding a number to bf16 for matrix units. Splitting a number into n bf16 terms costs n times as much. Counted,
    not measured. */

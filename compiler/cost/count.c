@@ -66,8 +66,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the number of different features of a map along an axis. The operands are stand_in numbers. All other axes
-   are at index `other`. */
+/* Returns the number of different features of a map along an axis. Operands are tables, or numbers of stand_in(). All
+   other axes are at index `other`. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;

@@ -512,8 +512,8 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
     return true;
 }
 
-/* Compiles the programs of decoding that differ from forward, for a state of keys. With prepared keys, they prepare
-   keys and attend to prepared ones. With dropout, they drop nothing. */
+/* For a state of keys: compiles the programs that decode, if forward cannot. If the state stores prepared keys, one
+   program prepares keys and the others attend to them. None of them drops weights. */
 static void make_attending(struct maker *x)
 {
     struct unit *const p = x->p;

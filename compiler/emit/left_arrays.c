@@ -157,8 +157,8 @@ static const char *with_prefix_wanted(const struct emitted_file *e, const char *
     return condition;
 }
 
-/* Returns C that is true if `condition` is true, or if the caller wants a gradient that is computed from the array
-   `name`. The gradient may be computed from another left array that is computed from `name`. */
+/* Returns C for: `condition`, or the caller wants a gradient that depends on the left array `name`, directly or
+   through other left arrays. */
 static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
                               struct arena *arena)
 {

@@ -179,7 +179,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     text_free(folds);
 }
 
-/* Prints the loop over chunks: its phases to `out`, their calls to `lead`. */
+/* Prints the loop over chunks to `lead`, and its phases, the functions that it calls, to `out`. */
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
                       struct text *out)
 {

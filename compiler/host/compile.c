@@ -452,7 +452,7 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     struct text log = {0};
     const char *command;
     int status = 0;
-    /* Test OpenMP only if the cache has this kernel without OpenMP, or the kernel does not compile. */
+    /* Test OpenMP only if the cache has a build of this kernel without it, or if the compilation with it fails. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe(j, true);
     if (!j->console.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);

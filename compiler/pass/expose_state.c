@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* Returns list s for a chunk that is not full: without assignments to kept tiles and statements that then do
-   nothing. */
+/* For a chunk that is not full: removes the assignments to kept tiles from list s, then statements without effect.
+   Returns the list. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
     struct stmt *first = s, **at = &first;
@@ -207,7 +207,7 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
 
 /* ---- states that a solution corrects: one loop over chunks, without windows and slots (pass/lower/solve.c) ---- */
 
-/* Returns the loop over keys in the list s, or NULL. */
+/* Returns the loop along `axis` in list s and its bodies, or NULL. */
 static struct stmt *loop_along(struct stmt *s, int axis)
 {
     struct stmt *found = NULL;

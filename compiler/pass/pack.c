@@ -1,4 +1,4 @@
-/* Copies an array into a tile with lanes last, if a statement reads another axis of the array along the lanes.
+/* If a statement cannot read an array in whole vectors, copies the array into a tile whose last axis is in the lanes.
    - An input is copied outside as many loops as possible.
    - A tile is copied just before its reader.
    - An input of 16-bit elements is copied to widen it once. Exceptions: products of bf16 pairs, and some products

@@ -18,7 +18,8 @@ enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN =
    TILE_OF_KEYS keys, or TILE_OF_QUERIES queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
-/* A plan with shorter tiles of queries must cost less than CLEAR_GAIN times the best. */
+/* A plan with tiles of queries shorter than those chosen must cost less than CLEAR_GAIN times the lowest cost so far.
+ */
 static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */

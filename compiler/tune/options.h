@@ -1,4 +1,4 @@
-/* The request of attnc tune. */
+/* The parsed command line of attnc tune. */
 #ifndef ATTNC_TUNE_OPTIONS_H
 #define ATTNC_TUNE_OPTIONS_H
 

@@ -8,7 +8,7 @@
 
 /* ---- each step makes a new value with the same axes as before; the last axis is d ---- */
 
-/* The maximum angle per position, in radians. Sines are accurate up to about 10^6. */
+/* The maximum turn of a pair from one position to the next, in radians. Sines of larger angles are inaccurate. */
 static const double MAX_TURN = 1e6;
 
 /* The angle of a rotation: an expression, with tables as operands. */

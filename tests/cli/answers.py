@@ -103,7 +103,7 @@ def a_wrong_kernel(place):
 
 @case
 def a_kernel_that_is_wrong_for_some_calls(place):
-    """The kernel is wrong only for a second sequence, for a piece, or for some gradients."""
+    """Three kernels, each wrong in one case: a second sequence, a piece of a sequence, or some gradients alone."""
     arrays = 'const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, ' \
         'const float *v, '
     call = 'problem, params, q, k, v, '

@@ -6,7 +6,7 @@ count_ok=0 count_failed=0
 folder=$(mktemp -d) || exit 3
 trap 'rm -rf "$folder"' EXIT
 
-# expect NAME STATUS LAST SUITE…: the exit status and last line for these scripts.
+# expect NAME STATUS LAST SUITE…: runs the scripts SUITE… as suites, and checks the exit status and the last line.
 expect() {
     local name=$1 status=$2 last=$3 said got=0
     shift 3

@@ -567,7 +567,7 @@ def driver(folder, emitted, key):
         done = execute([*before, path, *checks.split()], env=environment, timeout=600, signals=True)
         if 'unexpected memory mapping' not in done.stderr:
             break
-        before = ['setarch', '-R']   # the sanitizer may not support this kernel's random addresses
+        before = ['setarch', '-R']   # turns off Linux's random addresses, which the sanitizer may not support
     said = [line for line in done.stdout.splitlines() if not line.startswith('info ')]
     lines = '\n'.join(said[:8] + done.stderr.strip().splitlines()[:25])
     check(done.returncode == 0 and not done.stderr.strip(),

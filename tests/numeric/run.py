@@ -100,7 +100,7 @@ MASK = {
               {'expr': 'cos(i * 0.2) + sin(j * 0.1) < clamp(i - j, 0, 9) * 0.2 + (row == Nq - 1)'}],
     'prefix': [{'prefix': {'length': 70}}, {'prefix': {'length': 1}}, {'prefix': {'length': 96}}],
 }
-# Unions of blocks, and other uses of any, all and not.
+# Masks of blocks, and masks that combine others with `any`, `all` or `not`.
 UNIONS = [
     {'any': ['causal', {'prefix': {'length': 70}}]},
     {'all': ['causal', {'any': [{'window': {'left': 30}}, {'prefix': {'length': 4}}]}]},

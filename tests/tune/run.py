@@ -124,7 +124,7 @@ def storm(suite, folder):
         process.kill()
         process.wait()
         count = len(finished(t.trials())) if os.path.exists(folder + '/small.db') else 0
-        longest *= 1 if count > known else 1.3   # a busy machine
+        longest *= 1 if count > known else 1.3   # busy machine: wait longer before the next kill
         check(count >= known, 'after %d kills %d finished trials became %d' % (kill + 1, known, count))
         known = count
         if known:

@@ -63,8 +63,8 @@ struct version {
 /* With many keys, the linear form takes less work. */
 #endif
 #if FEW
-/* Whether a few queries take less time one by one than as a tile. 10 and 40 are fixed times per row and per tile,
-   measured with AVX2 and SSE2. */
+/* Whether a few queries take less time one by one than as a tile. A row takes the time of 10 vectors more, a tile that
+   of 40, measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
@@ -101,7 +101,7 @@ static int64_t rows_of(const struct attn_problem *p)
 
 #endif
 #if BY_HEADS
-/* Query heads that share keys become the queries of one head, and queries become heads. */
+/* Swaps heads and queries: the query heads that share keys become queries, and each query becomes a head. */
 static void heads_as_queries(struct attn_problem *p)
 {
     struct attn_strides *const strides[] = {&p->q, &p->out};

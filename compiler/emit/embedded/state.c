@@ -732,7 +732,7 @@ static void continue_sums(const struct call *call, int64_t task, unsigned char *
     }
 }
 
-/* Makes the call read parameters from `rows`. These parameters are only used for terms of prefix sums. */
+/* Makes the call read from `rows` the parameters that only the terms of prefix sums use. */
 static void set_rows_of_terms(struct call *call, const struct rows *rows)
 {
     (void)call;

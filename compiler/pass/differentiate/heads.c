@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The rewriting of one output. "The heads" are the indices of `axis`. */
+/* The state while one output is rewritten. Comments call the indices of `axis` "the heads". */
 struct heads {
     struct compilation *c;
     struct graph *g;

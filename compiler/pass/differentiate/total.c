@@ -32,7 +32,7 @@ struct splitting {
     struct module *m;
     int lane;    /* the sliced sequence, for totals over two */
     bool states; /* there are carried states, so a slice is one head */
-    /* Of each value: it is or depends on a total; collect has visited it. */
+    /* For each value. from_total: it is a total or depends on one. collected: collect() has visited it. */
     bool *from_total, *collected;
     int totals;
     struct total total[MAX_TOTALS];

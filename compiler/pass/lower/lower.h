@@ -77,7 +77,7 @@ struct lowering {
 bool lower_run_time(const struct lowering *x, int axis);
 /* Whether a value has an axis of keys and one of queries. */
 bool lower_of_pairs(const struct lowering *x, const struct value *v);
-/* Whether a value sums over the rows of each slice. */
+/* Whether a value has the axis of slices, that is, one sum for each slice. */
 bool lower_has_slices(const struct lowering *x, const struct value *v);
 /* Adds a statement at *at, advances *at, and returns the statement. */
 struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);

@@ -291,8 +291,8 @@ static const struct expr *set_chunk_ends(struct separation *x, const struct plan
 
 /* ---- the delta rule ---- */
 
-/* Describes a state of the SOLVE's solution for its gradient. Adds to the SOLVE the features of keys that the state
-   sums, and the factor of the state. Returns false if the features would have too many operands. */
+/* Adds to the SOLVE what its gradient needs about the state that sums its solution: the features of keys, and the
+   factor of the state. Returns false if the features would have too many operands. */
 static bool describe_state(struct separation *x, const struct node *features, int feature_axis, const struct plan *plan,
                            int solve)
 {

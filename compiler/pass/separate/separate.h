@@ -55,7 +55,7 @@ struct separation {
     bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
     const struct expr *last;   /* the last key that a query sees; NULL: there is no axis of chunks */
     bool sums;                 /* the weight has a decay by prefix sums */
-    int at_chunks;             /* with `sums`: the array of prefix sums that chunk ends read, after its low part */
+    int at_chunks;             /* with `sums`: the prefix sums at chunk ends; the value before it has their low parts */
     int decays;                /* exponentials that decay with distance */
     /* decay: the expression in the weight. written: the equal power of the base */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];

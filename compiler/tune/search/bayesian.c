@@ -42,7 +42,7 @@ struct model {
     double default_place[MAX_KNOBS + 1];
     double expected_mean, expected_worst, expected_deviation; /* mean, worst value and deviation of the cost model's
                                                                  predictions for the pool */
-    bool *asked;                                              /* for each point of the pool: whether it was returned */
+    bool *asked;                                              /* for each point of the pool: whether it was proposed */
     int64_t by_default;
     int64_t explored;        /* the number of the point whose neighbours were added to the pool last; -1: none yet */
     int design, turns, idle; /* design: the number of initial points. turns: the number of points returned. idle: how

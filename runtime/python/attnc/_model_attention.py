@@ -67,7 +67,7 @@ def _repeated(a: Tensor, heads: int) -> Tensor:
 
 def plainly(query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float, cap: Optional[float],
             sink: Optional[Tensor], extra: Optional[Tensor], dropout: float) -> Tuple[Tensor, Tensor]:
-    """Attention by PyTorch's functions, and the weights."""
+    """Computes attention with PyTorch's functions. Returns the result and the weights."""
     key, value = _repeated(key, query.shape[1]), _repeated(value, query.shape[1])
     logits = torch.matmul(query, key.transpose(2, 3)).float() * scale
     if cap is not None:
