@@ -93,6 +93,7 @@ _attnc()
     --batch) return ;;
     --time) return ;;
     --limit) return ;;
+    --picture) _attnc_files -f; return ;;
     --plot) _attnc_files -f; return ;;
     --color) _attnc_offer auto always never; return ;;
     esac
@@ -137,7 +138,7 @@ _attnc()
         if [[ $cur == -* ]]; then _attnc_offer --quiet --color --version --help
         fi ;;
     show)
-        if [[ $cur == -* ]]; then _attnc_offer --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --picture --quiet --color --version --help
         else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
         fi ;;
     *)
