@@ -292,7 +292,8 @@ def draw_spec(rng, numbers):
     spec |= some(rng, 0.4, algorithm=lambda: rng.choice(['auto', 'linear', 'linear', 'quadratic']))
     if spec.get('dropout') and spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
     if rng.random() < (0.75 if numbers else 0.2): parts_of(rng, spec)
-    if rng.random() < 0.25: spec['emit'] = [*spec.get('emit', ['forward']), 'statistics']
+    if rng.random() < 0.25 and head > 1:   # layernorm of one element makes all weights 0
+        spec['emit'] = [*spec.get('emit', ['forward']), 'statistics']
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only signs
