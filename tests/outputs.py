@@ -73,7 +73,8 @@ def descriptions_of_all_specs(place):
             check((p['from_seed'] is not None) == (('%s; /*' % p['member'] in header)
                                                    and 'from a seed: %s' % p['from_seed'] in header),
                   '%s: %s' % (name, p))
-        check(header.split('_gradients {')[0].count('; /* [') == len(made['parameters']), name + ': other parameters than the header')
+        members = header.split('_params {')[1].split('\n};')[0] if made['parameters'] else ''
+        check(members.count('; /* [') == len(made['parameters']), name + ': other parameters than the header')
         values = made['graph']['values']
         check(made['graph']['output'] in [v['name'] for v in values]
               and len(values) == made['graph']['text'].count('\n%'), name + ': other values')

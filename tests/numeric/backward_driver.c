@@ -108,7 +108,8 @@ int main(int count, char **argument)
             failed += one(4, kv_heads, lengths[a], lengths[b], 1 + (a + b) % 3, b % 2 ? &own_team : NULL, a % 2,
                           (unsigned)(a + 3 * b) % 8);
     failed += one(3, 3, 100, 131, 2, NULL, 1, 7) + one(1, 1, 300, 20, 2, NULL, 0, 7) +
-              one(3, 3, 100, 131, 7, &own_team, 1, 7) + one(1, 1, 300, 20, 3, &own_team, 0, 7);
+              one(3, 3, 100, 131, 7, &own_team, 1, 7) + one(1, 1, 300, 20, 3, &own_team, 0, 7) +
+              one(20, 20, 20, 30, 3, &own_team, 0, 7); /* every head is work */
     if (team_runs == 0) puts("no call ran on the threads of its caller");
     return failed != 0 || team_runs == 0;
 }

@@ -238,7 +238,8 @@ static void check_layouts(void)
 
 static void check_threads(void)
 {
-    static const struct shape big[] = {{2, 4, 2, 200, 200}, {1, 1, 1, 450, 450}, {1, 2, 2, 3, 700}};
+    static const struct shape big[] = {
+        {2, 4, 2, 200, 200}, {1, 1, 1, 450, 450}, {1, 2, 2, 3, 700}, {1, 20, 20, 20, 30}}; /* every head is work */
     static const int threads[] = {2, 3, 7, 0};
     for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
         size_t bytes;
