@@ -96,8 +96,8 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
 /* Whether a number follows in the text of an axis, as in `axis c chunks 64`. */
 static bool has_extent(enum size_source source)
 {
-    return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_QUERY_BLOCKS || source == SIZE_KEY_BLOCKS ||
-           source == SIZE_UNITS || source == SIZE_ROWS;
+    return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_QUERY_BLOCKS ||
+           source == SIZE_KEY_BLOCKS || source == SIZE_UNITS || source == SIZE_ROWS;
 }
 
 void axis_lines_print(const struct module *m, struct text *out)

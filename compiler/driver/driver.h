@@ -60,7 +60,7 @@ struct unit {
     int of_prepareds;
     /* folds: two states can be added. moves: also if they started at different positions. any_order: in any order */
     bool folds, moves, any_order;
-    bool terms_move; /* the terms of prefix sums do not depend on positions, or there are none */
+    bool terms_move;      /* the terms of prefix sums do not depend on positions, or there are none */
     int64_t read_back;    /* a state stores this number of the last keys; negative: all */
     int64_t read_first;   /* a state stores this number of the first keys */
     uint64_t fingerprint; /* identifies states: a hash of the graph and of the layout */

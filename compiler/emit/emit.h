@@ -54,7 +54,7 @@ struct emission {
     int of_prepareds;
     /* folds: two states can be added. moves: also if both start at position 0. any_order: in any order. */
     bool folds, moves, any_order;
-    bool terms_move; /* the terms of prefix sums do not depend on positions, or there are none */
+    bool terms_move;      /* the terms of prefix sums do not depend on positions, or there are none */
     int64_t read_back;    /* the number of last keys in a state; negative: all */
     int64_t read_first;   /* the number of first keys in a state */
     uint64_t fingerprint; /* a hash of the graph and of the layout of a state */

@@ -503,7 +503,7 @@ static void solutions(void)
             /* the same equations from the last to the first: w[t][j] of j > t, and all steps negative */
             const int64_t last = rows - 1;
             solve_T(lanes, rows, w + last * (1 + MOST), -1, -MOST, rate + last, -1, x + last * WIDE_LANES, -WIDE_LANES,
-                u + last * WIDE_LANES, -WIDE_LANES);
+                    u + last * WIDE_LANES, -WIDE_LANES);
             for (int64_t l = 0; l < lanes; l++) {
                 double exact[MOST];
                 for (int64_t t = last; t >= 0; t--) {
