@@ -73,7 +73,7 @@ def attend(kernel: Kernel, key: _Key, seed: Optional[int], q: Tensor, k: Tensor,
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, kernel: Kernel, key: _Key, seed: Optional[int], given: Mapping[str, Any],  # type: ignore
+    def forward(ctx: Any, kernel: Kernel, key: _Key, seed: Optional[int], given: Mapping[str, Any],
                 q: Tensor, k: Tensor, v: Tensor, *tensors: Tensor) -> Tensor:
         binding, again = kernel._with_gradients(), _calls().known(key)
         if again is None:
@@ -97,7 +97,7 @@ class _Attend(torch.autograd.Function):
         return out  # type: ignore[no-any-return]
 
     @staticmethod
-    def backward(ctx: Any, dout: Tensor) -> Any:  # type: ignore
+    def backward(ctx: Any, dout: Tensor) -> Any:
         q, k, v, out, saved, *tensors = ctx.saved_tensors
         needs = ctx.needs_input_grad
         of_tensors = dict(zip(ctx.tensors, needs[7:]))

