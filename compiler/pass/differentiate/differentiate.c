@@ -48,8 +48,8 @@ static void reverse(struct reversal *x, int v)
     }
 }
 
-/* Reverses the values after the SOLVE once more. They depend on weights, features and states of which the solution is
-   made, too. */
+/* Reverses the values after the SOLVE once more, because they also depend on the weights, features and states that make
+   the solution. */
 static void reverse_again(struct reversal *x, int solve)
 {
     for (int v = x->forward - 1; v > solve && !x->failed; v--) reverse(x, v);

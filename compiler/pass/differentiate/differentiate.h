@@ -78,7 +78,7 @@ bool is_carried_state(const struct reversal *x, int v);
 void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient_term t);
 /* Adds a term to the gradient of value v. The term's axes are v's. */
 void reversal_give(struct reversal *x, int v, struct gradient_term t);
-/* Returns the gradient of v, the sum of its terms, of which there is at least one. */
+/* Returns the gradient of v: the sum of its terms. v must have a term. */
 struct gradient_term reversal_gradient(struct reversal *x, int v);
 /* Returns an equal term without divisor. */
 struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t);

@@ -173,7 +173,7 @@ static void cut_whole(struct parts *p, int v)
     cut(p, v, p->g->values - 1);
 }
 
-/* Whether e is a sum of operands of v, each of which is read along its own axes. */
+/* Whether e is a sum of operands of v, and each operand is read along its own axes. */
 static bool is_plain_sum(const struct parts *p, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_ADD) return is_plain_sum(p, v, e->arg[0]) && is_plain_sum(p, v, e->arg[1]);
