@@ -226,7 +226,8 @@ static int lower(char c)
 
 enum { MAX_LETTERS = 40 };
 
-/* The edit distance (Damerau-Levenshtein): how many letters to insert, delete, replace or swap. Ignores case. */
+/* Returns the edit distance (Damerau-Levenshtein): how many letters to insert, delete, replace or swap. Ignores
+   case. */
 static int edits(const char *a, int n, const char *b, int m)
 {
     int row[3][MAX_LETTERS + 1];

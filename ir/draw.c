@@ -13,7 +13,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Whether the number b is in a row of the draw's parameter. */
+/* Returns true if the number b is in a row of the draw's parameter. */
 static bool listed(const struct draw *draw, struct ids *ids, int64_t row, int64_t b)
 {
     int64_t length;
@@ -23,8 +23,8 @@ static bool listed(const struct draw *draw, struct ids *ids, int64_t row, int64_
     return holds;
 }
 
-/* Whether b is drawn for a. If there are at most `count` numbers, all are drawn. Otherwise candidates t = 0, 1, …
-   are taken until `count` different ones are drawn. */
+/* Returns true if b is drawn for a. If there are at most `count` numbers, all are drawn. Otherwise candidates t = 0,
+   1, … are taken until `count` different ones are drawn. */
 bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among)
 {
     if (draw->name) return listed(draw, ids, among + a, b);

@@ -179,7 +179,7 @@ static bool infinite(const struct expr *e)
     return e->op == EXPR_REAL && isinf(e->real);
 }
 
-/* Whether e is an integer expression of the form x + constant. */
+/* Returns true if e is an integer expression of the form x + constant. */
 static bool offset(const struct expr *e)
 {
     return e->op == EXPR_ADD && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT;
@@ -211,8 +211,8 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
 
 enum { MAX_SAME_DEPTH = 6 };
 
-/* Whether two integer expressions are equal up to the order of arguments: a + b equals b + a. Compares at most
-   `depth` levels. */
+/* Returns true if two integer expressions are equal up to the order of arguments: a + b equals b + a. Compares at
+   most `depth` levels. */
 static bool same_integers(const struct expr *a, const struct expr *b, int depth)
 {
     if (a == b) return true;
@@ -239,7 +239,7 @@ static const struct expr *truth_compared(struct module *m, enum expr_op op, cons
     return result[0] == result[1] ? result[0] : NULL;
 }
 
-/* Whether the integer expression is at least 1: a size, or a product of sizes. */
+/* Returns true if the integer expression is at least 1: a size, or a product of sizes. */
 static bool is_size(const struct expr *e)
 {
     return e->op == EXPR_SIZE || (e->op == EXPR_MUL && is_size(e->arg[0]) && is_size(e->arg[1]));

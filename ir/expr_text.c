@@ -93,7 +93,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
     }
 }
 
-/* Whether a number follows in the text of an axis, as in `axis c chunks 64`. */
+/* Returns true if a number follows in the text of an axis, as in `axis c chunks 64`. */
 static bool has_extent(enum size_source source)
 {
     return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_QUERY_BLOCKS ||
@@ -245,7 +245,7 @@ static void go_back(struct reader *r, struct place to)
     r->line = to.line;
 }
 
-/* The current token, quoted for a message. */
+/* Returns the current token, quoted for a message. */
 static const char *found(const struct reader *r, char *buffer, size_t size)
 {
     if (r->length == 0) return "the end of the text";

@@ -83,7 +83,7 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
 
 /* ---- map ---- */
 
-/* Whether x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only one branch. */
+/* Returns true if x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only one branch. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
@@ -142,7 +142,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
 
 /* ---- contract and reduce ---- */
 
-/* The axes whose bits are set, in ascending order. */
+/* Returns the axes whose bits are set, in ascending order. */
 static int axes_of(uint32_t bits, int *axes)
 {
     int rank = 0;
@@ -245,7 +245,7 @@ static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, i
     }
 }
 
-/* The number of operands that a loop over the axis does not read contiguously. */
+/* Returns the number of operands that a loop over the axis does not read contiguously. */
 static int awkward(const struct dense *a, const struct dense *b, int axis)
 {
     return (a->stride[axis] > 1) + (b->stride[axis] > 1);
@@ -304,7 +304,7 @@ static void eval_fold(struct evaluation *e, int number, double *out)
 
 /* ---- solve ---- */
 
-/* The offset of the current point in an operand. */
+/* Returns the offset of the current point in an operand. */
 static int64_t point_of(const struct evaluation *e, const struct dense *operand)
 {
     int64_t at = 0;

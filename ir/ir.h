@@ -58,7 +58,7 @@ void text_free(struct text *text);
 /* Returns the number of bytes, 1 to 4, of the UTF-8 character at s. Returns 0 if it is invalid or longer than
    `left`. */
 size_t utf8_character(const char *s, size_t left);
-/* Whether the UTF-8 character of `length` bytes at s is a control character. */
+/* Returns true if the UTF-8 character of `length` bytes at s is a control character. */
 bool utf8_control(const char *s, size_t length);
 /* Appends bytes, with `instead` for each control character and each invalid byte. Tabs stay; newlines stay with
    PLAIN_LINES. Text from users and other programs must pass here before it is shown, because it may contain escape
@@ -178,16 +178,16 @@ bool axis_is_whole(const struct axis *a);   /* SIZE_CONSTANT or SIZE_ROWS: a til
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
-/* The operator sign in C, such as "+", or NULL if the operation has none. */
+/* Returns the operator sign in C, such as "+", or NULL if the operation has none. */
 const char *expr_infix(enum expr_op op);
-/* The C function that computes the operation, such as "fabs", or "". */
+/* Returns the C function that computes the operation, such as "fabs", or "". */
 const char *expr_c_function(enum expr_op op);
-/* Whether users may call the operation, as expr_c_function(op). */
+/* Returns true if users may call the operation, as expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
-/* Whether e or a subexpression of it is a real number. */
+/* Returns true if e or a subexpression of it is a real number. */
 bool expr_has_real(const struct expr *e);
 enum expr_effort expr_effort(enum expr_op op);
-/* Whether the operation of e, or of a subexpression, costs at least `effort`. */
+/* Returns true if the operation of e, or of a subexpression, costs at least `effort`. */
 bool expr_takes(const struct expr *e, enum expr_effort effort);
 /* Returns the interned expression equal to e. The builders below are preferred. */
 const struct expr *expr_intern(struct module *m, struct expr e);
@@ -203,7 +203,7 @@ const struct expr *expr_drawn(struct module *m, const struct expr *a, const stru
                               struct draw draw);
 struct ids;
 bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among);
-/* The value of EXPR_RANDOM, which expr.def describes. (random.c) */
+/* Returns the value of EXPR_RANDOM, which expr.def describes. (random.c) */
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Makes an EXPR_ID, MIN_ID, MAX_ID or ANY_ID, which read an integer parameter as rows of its last axis. (ids.c)
    - EXPR_ID: element x of a row; `to` is NULL
@@ -213,7 +213,7 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                            const struct expr *x, const struct expr *to);
 bool expr_is_of_ids(enum expr_op op); /* whether it is one of these operations */
 bool expr_reads_ids(const struct expr *e);
-/* Whether an EXPR_ID in e depends on one of the axes, which are bits. */
+/* Returns true if an EXPR_ID in e depends on one of the axes, which are bits. */
 bool expr_ids_along(const struct expr *e, uint32_t axes);
 /* Returns the first integer parameter in e that `known` does not accept, or NULL. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
@@ -239,7 +239,7 @@ const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *l
 int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x);
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
                     bool largest);
-/* Whether an element of the rows from <= row < to is at least `low` and below `end`. */
+/* Returns true if an element of the rows from <= row < to is at least `low` and below `end`. */
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
 /* x^power for power >= 0, by repeated squaring. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
@@ -277,9 +277,9 @@ bool ref_equal(const struct ref *a, const struct ref *b);
 /* If subscript k is the plain INDEX of an axis, returns the axis; otherwise -1. */
 int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
-/* Whether a computed subscript, such as i - j + 7, depends on the axis. */
+/* Returns true if a computed subscript, such as i - j + 7, depends on the axis. */
 bool ref_computes_with(const struct ref *r, int axis);
-/* Whether e depends on the axis, directly or in a subscript of an operand. */
+/* Returns true if e depends on the axis, directly or in a subscript of an operand. */
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
 /* SET replaces the old value, SUM adds to it, MAX keeps the larger one. */
@@ -341,7 +341,7 @@ void reader_axis_lines(struct reader *r);
 void axis_lines_print(const struct module *m, struct text *out);
 void table_print(const struct module *m, int rank, const int *axes, const double *data, struct text *out);
 
-/* The axes whose INDEX occurs, as bits. */
+/* Returns the axes whose INDEX occurs, as bits. */
 uint32_t expr_axes(const struct expr *e);
 uint32_t ref_axes(const struct ref *r);
 /* The leaves that an expression may have, depending on its use. */
@@ -458,7 +458,7 @@ int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
 /* An integer parameter. bytes: its elements are bytes. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes);
-/* Whether the value is an integer parameter with an integer for each key, such as its document. */
+/* Returns true if the value is an integer parameter with an integer for each key, such as its document. */
 bool graph_numbers_keys(const struct graph *g, const struct value *v);
 /* A parameter from a seed or from the caller, with constant extents. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
@@ -473,7 +473,7 @@ int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, 
 /* Finds the two axes of a SOLVE's weights: `along`, the sequence of the result, and `rows`, its equations. Returns
    false if there is not exactly one such pair. */
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);
-/* The number of the first SOLVE; -1: there is none. */
+/* Returns the number of the first SOLVE; -1: there is none. */
 int graph_find_solve(const struct graph *g);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
@@ -486,15 +486,15 @@ void graph_insert(struct graph *g, int at, struct value v);
 /* Inserts a map that copies value v, if a sum or maximum reads v. All readers of v then read the map, because some
    passes rewrite only maps. Returns the number of new values. */
 int graph_map_summed(struct graph *g, int v);
-/* The value with that name; -1 if there is none. */
+/* Returns the value with that name; -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
 /* Removes values that no output depends on, and renumbers. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
-/* The number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them. The number
-   of operands of a SOLVE that `keep` does not use. */
+/* Returns the number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them.
+   The number of operands of a SOLVE that `keep` does not use. */
 int graph_summed(const struct value *v);
-/* The number of operands that refer to value v, plus 1 if v is an output. */
+/* Returns the number of operands that refer to value v, plus 1 if v is an output. */
 int graph_uses(const struct graph *g, int v);
 bool graph_value_equal(const struct value *a, const struct value *b); /* both must belong to one module */
 /* Returns k such that v->operand[k] is `r`, and appends `r` if needed. Returns -1 if there is no room. */
@@ -503,7 +503,7 @@ int graph_operand(struct value *v, const struct ref *r);
    operands. */
 bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner);
 
-/* Whether a and b are tables with equal names, axes and numbers. Only such values may share a name. */
+/* Returns true if a and b are tables with equal names, axes and numbers. Only such values may share a name. */
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);
 /* Returns NULL if the graph is valid, otherwise an error message. */
 const char *graph_verify(const struct graph *g);
@@ -678,31 +678,31 @@ bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
-/* The distance between neighbouring indices in a range of the FOR: the period with `apart`, otherwise 1. */
+/* Returns the distance between neighbouring indices in a range of the FOR: the period with `apart`, otherwise 1. */
 int64_t stmt_stride(const struct stmt *s);
-/* Whether both are MAPs over the same axes in the same order. */
+/* Returns true if both are MAPs over the same axes in the same order. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
 int array_terms(const struct array *a); /* the number of bf16 terms per number; 1: not split */
-/* The number of bf16 multiplications for two numbers of a and b terms (array.terms). */
+/* Returns the number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
-/* The number of elements in memory, with padding and held tiles; INT64_MAX if it overflows. */
+/* Returns the number of elements in memory, with padding and held tiles; INT64_MAX if it overflows. */
 int64_t array_elements(const struct array *a);
-/* Whether the array is an input or output with one number per query, contiguous. */
+/* Returns true if the array is an input or output with one number per query, contiguous. */
 bool array_of_rows(const struct loops *l, const struct array *a);
-/* Whether the array is an input or output with a vector per row, such as q or dk. Such arrays may have strides.
-   Others are contiguous. */
+/* Returns true if the array is an input or output with a vector per row, such as q or dk. Such arrays may have
+   strides. Others are contiguous. */
 bool array_of_elements(const struct loops *l, const struct array *a);
-/* Whether the array is a tile with a slot for each chunk. */
+/* Returns true if the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Whether any array is `paired`, or has `matrix`. */
+/* Returns true if any array is `paired`, or has `matrix`. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
-/* The number n of slots per thread, 1 to 4. A thread sums n chunks before it waits for the state of the previous
-   thread. */
+/* Returns the number n of slots per thread, 1 to 4. A thread sums n chunks before it waits for the state of the
+   previous thread. */
 int64_t loops_slots(const struct loops *l);
-/* The bytes of workspace per thread. */
+/* Returns the bytes of workspace per thread. */
 int64_t loops_bytes(const struct loops *l);
 /* Print, read and check ranges. ranges_check returns NULL or an error message. (ranges.c) */
 void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);

@@ -81,7 +81,7 @@ static struct environment environment(struct machine *e, const double *operand)
 
 /* ---- elements ---- */
 
-/* The index of the first stored element along axis k of array a:
+/* Returns the index of the first stored element along axis k of array a:
    - LO, in a tile, along a run-time axis or a part of a constant axis
    - 0 otherwise, and along chunks */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
@@ -91,14 +91,14 @@ static int64_t origin(const struct machine *e, const struct array *a, int k)
     return !axis_is_whole(axis) || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
 }
 
-/* The number of indices in the current range of an axis. */
+/* Returns the number of indices in the current range of an axis. */
 static int64_t count_of(const struct machine *e, int axis)
 {
     return (e->hi[axis] - e->lo[axis] + e->stride[axis] - 1) / e->stride[axis];
 }
 
-/* The distance between the indices of neighbouring stored elements along axis k. In a FOR with `apart`, it is the
-   period. */
+/* Returns the distance between the indices of neighbouring stored elements along axis k. In a FOR with `apart`, it
+   is the period. */
 static int64_t spread(const struct machine *e, const struct array *a, int k)
 {
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
@@ -213,7 +213,7 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 
 /* ---- map ---- */
 
-/* The operands that x reads at the current point, as bits. A SELECT reads only one branch. */
+/* Returns the operands that x reads at the current point, as bits. A SELECT reads only one branch. */
 static uint32_t reads(const struct expr *x, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
@@ -304,7 +304,7 @@ static struct members members_of(struct machine *e, const struct stmt *s)
     return u;
 }
 
-/* Whether index x of the statement's axis is drawn:
+/* Returns true if index x of the statement's axis is drawn:
    - in a FOR, at one or more points of the current ranges
    - in an IF or DOT, at all these points */
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
@@ -340,7 +340,7 @@ static bool is_member(struct machine *e, const struct stmt *s, struct members *u
     return false;
 }
 
-/* Whether the current range has an index outside the union of the statement's ranges. */
+/* Returns true if the current range has an index outside the union of the statement's ranges. */
 static bool outside(struct machine *e, const struct stmt *s)
 {
     struct members u = members_of(e, s);
@@ -349,8 +349,8 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Whether the condition of an IF or DOT holds: its expression, or that the current range has an index outside the
-   union of its ranges. A DOT without a condition returns true. */
+/* Returns true if the condition of an IF or DOT holds: its expression, or that the current range has an index
+   outside the union of its ranges. A DOT without a condition returns true. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -385,7 +385,7 @@ static void check_terms(struct machine *e, const struct stmt *s, const struct ac
     e->index[s->axis] = e->lo[s->axis];
 }
 
-/* The sum at the current row and lane over the terms inside the region. */
+/* Returns the sum at the current row and lane over the terms inside the region. */
 static double sum_in_region(struct machine *e, const struct stmt *s, const struct access *row,
                             const struct access *lane)
 {
@@ -442,7 +442,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 /* ---- solve ---- */
 
-/* The sum over the equations that were solved before, for the lane of the current point and equation t. */
+/* Returns the sum over the equations that were solved before, for the lane of the current point and equation t. */
 static double sum_of_solved(struct machine *e, const struct stmt *s, const struct access *weights,
                             const struct access *to, int64_t t)
 {
@@ -505,7 +505,7 @@ static void forget(struct machine *e, const struct stmt *s)
     }
 }
 
-/* Whether a point of the current ranges is in the region. */
+/* Returns true if a point of the current ranges is in the region. */
 static bool any_point(struct machine *e, const struct expr *where)
 {
     const struct environment env = environment(e, NULL);
@@ -521,7 +521,7 @@ static bool any_point(struct machine *e, const struct expr *where)
     return false;
 }
 
-/* The product of the lengths of all current ranges that are neither constant nor chunks. */
+/* Returns the product of the lengths of all current ranges that are neither constant nor chunks. */
 static int64_t points(const struct machine *e)
 {
     int64_t count = 1;

@@ -35,7 +35,7 @@ static uint32_t bit(int axis)
     return UINT32_C(1) << axis;
 }
 
-/* The maximum number of indices in a current range, or -1 if it depends on the problem. */
+/* Returns the maximum number of indices in a current range, or -1 if it depends on the problem. */
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
@@ -44,7 +44,8 @@ static int64_t width(const struct scope *c, int axis)
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
-/* The axes with only one index in their current range, as bits. A statement may use the INDEX of such an axis. */
+/* Returns the axes with only one index in their current range, as bits. A statement may use the INDEX of such an
+   axis. */
 static uint32_t single_axes(const struct scope *c)
 {
     uint32_t axes = 0;

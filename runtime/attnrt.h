@@ -80,8 +80,8 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        kernel of f64. A row of its strides is one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the tokens
-                       of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the
+                       tokens of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
 /* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
@@ -152,8 +152,8 @@ struct attn_kernel {
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
-    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides, and the size of
-                                      the latter; 0: there is none */
+    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides, and the size
+                                      of the latter; 0: there is none */
 };
 
 #elif ATTNRT_TYPES != 7
@@ -179,11 +179,11 @@ const char *attn_strerror(int error); /* returns a sentence for any value */
 int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
                        struct attn_problem *filled);
 
-/* The size of one element in bytes. */
+/* Returns the size of one element in bytes. */
 size_t attn_dtype_size(enum attn_dtype dtype);
 /* Writes the extents of parameter p to shape[0] … shape[p->rank - 1]. */
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
-/* Whether parameter p is learned, so that it has a gradient. */
+/* Returns true if parameter p is learned, so that it has a gradient. */
 int attn_param_learned(const struct attn_param *p);
 
 /* ---- results for two sets of keys (merge.c) ---- */
@@ -221,11 +221,11 @@ double attn_seconds(void); /* the time of a monotonic clock in seconds */
 
 /* ---- features that the processor has and that the system lets this process use (processor.c) ---- */
 
-/* The highest x86-64 level, 1 to 4, whose instructions kernels may use; 1 on other processors. */
+/* Returns the highest x86-64 level, 1 to 4, whose instructions kernels may use; 1 on other processors. */
 int attn_x86_64_level(void);
 int attn_avx512_bf16(void); /* whether products of bf16 pairs (AVX512-BF16) may be used */
 int attn_is_intel(void);    /* whether Intel made the processor; its bf16 pairs are slower than f32 */
-/* Whether this process may use AMX. The first call asks Linux for permission. */
+/* Returns true if this process may use AMX. The first call asks Linux for permission. */
 int attn_tiles(void);
 
 /* ---- parameters from a seed (random.c): the bits are the same with every machine, compiler and option ---- */
@@ -259,7 +259,7 @@ struct attn_range {
 /* Makes the union of the ranges, clipped to from <= x < to, in place: sorted ranges that do not touch. Returns their
    number. */
 int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
-/* Whether a union of attn_union contains every x with from <= x < to. */
+/* Returns true if a union of attn_union contains every x with from <= x < to. */
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
 
 /* A random draw of `count` different numbers for each a from `first` to `last`.

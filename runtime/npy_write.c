@@ -18,7 +18,7 @@ static int fail(char *message, size_t message_bytes, int error, const char *text
     return error;
 }
 
-/* The name of the type in the file. numpy has no bf16, so it is written as float32. */
+/* Returns the name of the type in the file. numpy has no bf16, so it is written as float32. */
 static const char *dtype_text(enum attn_dtype dtype)
 {
     switch (dtype) {

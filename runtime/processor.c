@@ -22,13 +22,13 @@ static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
     return w;
 }
 
-/* Whether all of these bits are set in the word. */
+/* Returns true if all of these bits are set in the word. */
 static inline bool has_bits(unsigned word, unsigned bits)
 {
     return (word & bits) == bits;
 }
 
-/* The registers that the system saves, as bits of XCR0. A process may use only these. */
+/* Returns the registers that the system saves, as bits of XCR0. A process may use only these. */
 static inline unsigned kept_registers(void)
 {
     unsigned low = 0;

@@ -34,7 +34,7 @@ static inline int64_t with_sign(uint64_t x, bool negative)
     return negative ? -(int64_t)x : (int64_t)x;
 }
 
-/* The square root of n, rounded down. */
+/* Returns the square root of n, rounded down. */
 static uint64_t root(struct wide n)
 {
     uint64_t made = 0;
@@ -65,7 +65,7 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
     out[3] = c3;
 }
 
-/* The 64-bit FNV-1a hash of the name. */
+/* Returns the 64-bit FNV-1a hash of the name. */
 uint64_t attn_stream(const char *name)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);

@@ -59,7 +59,7 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     return STATUS_DONE;
 }
 
-/* Whether a depfile can contain the names. Reports an error if not: make cannot write a line break. */
+/* Returns true if a depfile can contain the names. Reports an error if not: make cannot write a line break. */
 static bool depfile_fits(const struct options *o, const char *file, const char *stem)
 {
     const char *const name[] = {file, stem, o->depfile_target};

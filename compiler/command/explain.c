@@ -327,8 +327,8 @@ enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 /* If heads or batch entries see different keys, pairs are counted for the first few, and averaged. */
 enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
 
-/* Whether the keys of a query depend on the index of an axis of this source. Ids are the same for all batch entries
-   here. */
+/* Returns true if the keys of a query depend on the index of an axis of this source. Ids are the same for all batch
+   entries here. */
 static bool keys_differ(const struct graph *g, enum size_source source)
 {
     const struct module *m = g->module;

@@ -56,8 +56,8 @@ static void add_option(struct text *out, const struct switch_row *row)
     text_free(&name);
 }
 
-/* Whether all commands that take specs have the option. `attnc --help` explains it, so a command's page only names
-   it. */
+/* Returns true if all commands that take specs have the option. `attnc --help` explains it, so a command's page only
+   names it. */
 static bool is_general(const struct switch_row *row)
 {
     bool general = true;

@@ -205,7 +205,7 @@ static int find_row(const char *argument)
     return -1;
 }
 
-/* Whether the command has the option or ignores it. Otherwise prints an error. */
+/* Returns true if the command has the option or ignores it. Otherwise prints an error. */
 static bool fits(const struct options *o, const char *argument, enum command_number command)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -293,8 +293,8 @@ static int parse(struct options *o, enum command_number command, int count, char
     return STATUS_DONE;
 }
 
-/* Whether the first operand is a misspelt command. If so, prints an error. Files and specs of the library are no
-   misspelt commands. */
+/* Returns true if the first operand is a misspelt command. If so, prints an error. Files and specs of the library
+   are no misspelt commands. */
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
@@ -305,7 +305,7 @@ static bool misspelt(const struct options *o)
     return true;
 }
 
-/* Whether the stack is large enough, or could be enlarged. Readers of nested specs are recursive. */
+/* Returns true if the stack is large enough, or could be enlarged. Readers of nested specs are recursive. */
 static bool stack_suffices(const struct options *o)
 {
     enum { WANTED = 8 << 20, NEEDED = 1 << 20 };

@@ -69,14 +69,14 @@ static void shape_of(const struct kernel_array *a, int64_t *shape)
     }
 }
 
-/* Whether the caller provides the array: an argument that no entry point writes. */
+/* Returns true if the caller provides the array: an argument that no entry point writes. */
 static bool is_input(const struct kernel_array *a)
 {
     return a->place == PLACE_ARGUMENT && a->access[ENTRY_FORWARD] <= ACCESS_READ &&
            a->access[ENTRY_BACKWARD] == ACCESS_READ;
 }
 
-/* Whether the array is an argument that backward writes. */
+/* Returns true if the array is an argument that backward writes. */
 static bool is_wanted_gradient(const struct kernel_array *a)
 {
     return a->access[ENTRY_BACKWARD] == ACCESS_WANTED && a->place != PLACE_WITHIN;
@@ -482,7 +482,8 @@ static double difference(const struct attn_array *a, const struct attn_array *b)
     return most;
 }
 
-/* The difference that rounding may cause. Sums are added in another order; weights may be rounded to 16 bits. */
+/* Returns the difference that rounding may cause. Sums are added in another order; weights may be rounded to 16
+   bits. */
 static double may_differ(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;

@@ -45,7 +45,7 @@ int64_t cache_limit(const char **bad)
     return (int64_t)number << shift;
 }
 
-/* Whether the file is a compiled kernel, NAME-HASH.so, or a note, NAME-HASH.note. */
+/* Returns true if the file is a compiled kernel, NAME-HASH.so, or a note, NAME-HASH.note. */
 static bool is_kernel(const char *name)
 {
     enum { DIGITS = 32 };
@@ -75,8 +75,8 @@ static bool is_lock(const char *name)
     return length > ending && strcmp(name + length - ending, ".lock") == 0;
 }
 
-/* Whether a killed process has left this file or folder. Processes lock what they use, and their locks end with
-   them. */
+/* Returns true if a killed process has left this file or folder. Processes lock what they use, and their locks end
+   with them. */
 static bool abandoned(int fd, const struct stat *info)
 {
     const time_t age = time(NULL) - info->st_mtim.tv_sec;

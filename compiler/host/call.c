@@ -64,7 +64,7 @@ size_t call_workspace(const struct call *c)
                                     : c->kernel->workspace(&c->problem);
 }
 
-/* Whether the call writes or reads the values that forward saves for backward. */
+/* Returns true if the call writes or reads the values that forward saves for backward. */
 static bool saves(const struct call *c)
 {
     return c->kind == CALL_SAVING || c->kind == CALL_BACKWARD;

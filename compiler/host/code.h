@@ -13,8 +13,8 @@
 bool cache_open(struct arena *arena, struct folder *out, const char **why);
 /* Appends the hash of the file's contents to it. Only this user can write to it then. Returns 0, or -1 with errno. */
 int seal_file(const struct folder *f, const char *name);
-/* Whether a file is sealed and unchanged, belongs to this user, and nobody else can write to it. If so, sets its
-   time of last use to now. */
+/* Returns true if a file is sealed and unchanged, belongs to this user, and nobody else can write to it. If so, sets
+   its time of last use to now. */
 bool sealed_file(const struct folder *f, const char *name);
 /* Returns the contents of a sealed file without the hash, in the arena. NULL: sealed_file is false. */
 const char *sealed_text(struct arena *arena, const struct folder *f, const char *name);

@@ -394,8 +394,8 @@ static bool open_build(struct job *j)
 #define PROBE "compiler-probe"
 #define OPENMP_PROBE "openmp-probe"
 
-/* Whether the compiler compiles a minimal program. If not, a kernel's source is not at fault. A full disk counts as
-   success. */
+/* Returns true if the compiler compiles a minimal program. If not, a kernel's source is not at fault. A full disk
+   counts as success. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};

@@ -25,7 +25,7 @@ double machine_peak(struct machine *m, enum dtype dtype, int threads, double aga
 double machine_unit_peak(struct machine *m, int threads, double again);
 double machine_bandwidth(struct machine *m, int threads, double again);
 double machine_reading(struct machine *m, int threads, double again);
-/* The repeats_spread (support.h) of the measurements of a peak. */
+/* Returns the repeats_spread (support.h) of the measurements of a peak. */
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads);
 double machine_unit_peak_spread(struct machine *m, int threads);
 int64_t machine_cache(void);  /* size in bytes of the largest cache */

@@ -117,7 +117,7 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     return r->database != NULL;
 }
 
-/* Whether the first `length` bytes of `word` name the knob. The prefix "backward." may be omitted. */
+/* Returns true if the first `length` bytes of `word` name the knob. The prefix "backward." may be omitted. */
 static bool is_knob(const char *name, const char *word, size_t length)
 {
     const char *const own = knob_of_backward(name);

@@ -70,7 +70,7 @@ double tune_seconds(const struct tune_result *r)
     return middle;
 }
 
-/* Whether an earlier trial of the run has the same samples. Trials with equal C code share samples. */
+/* Returns true if an earlier trial of the run has the same samples. Trials with equal C code share samples. */
 static bool repeated(const struct tune_run *run, int trial)
 {
     const int64_t from = run->trial[trial].same_as;
@@ -130,8 +130,8 @@ static bool by_default(const struct tune_space *s, const struct tune_point *p)
     return true;
 }
 
-/* Whether a later trial of the same point ended. Then this trial does not count: its few samples may have been
-   lucky. */
+/* Returns true if a later trial of the same point ended. Then this trial does not count: its few samples may have
+   been lucky. */
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)

@@ -37,7 +37,7 @@ struct tune_result {
     int samples;
     struct tune_sample *sample; /* allocated with malloc or in an arena */
 };
-/* Whether the trial is over, that is neither running nor interrupted. */
+/* Returns true if the trial is over, that is neither running nor interrupted. */
 static inline bool tune_ended(const struct tune_result *r)
 {
     return r->status > TUNE_INTERRUPTED;

@@ -210,7 +210,7 @@ static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, in
     return longest;
 }
 
-/* The tolerance for the relative difference of two kernels that add terms in different orders. */
+/* Returns the tolerance for the relative difference of two kernels that add terms in different orders. */
 static double rounding(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;

@@ -38,8 +38,8 @@ struct options point_options(struct arena *arena, const struct options *o, const
    - result->sample is allocated with malloc. */
 enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
 
-/* Whether no more samples are needed. True if the result has `wanted` samples, the candidate failed, or it is much
-   slower than the default. */
+/* Returns true if no more samples are needed. True if the result has `wanted` samples, the candidate failed, or it
+   is much slower than the default. */
 bool trial_enough(const struct tune_result *result, int wanted);
 
 struct machine_speed {

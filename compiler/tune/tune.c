@@ -173,8 +173,8 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     return done;
 }
 
-/* Whether the result has enough samples to be reported as the best. With few samples, the fastest of many candidates
-   is probably lucky. */
+/* Returns true if the result has enough samples to be reported as the best. With few samples, the fastest of many
+   candidates is probably lucky. */
 static bool confirmed(const struct tune_result *result)
 {
     return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;
@@ -446,7 +446,7 @@ static enum status consult(const struct options *o, const struct tune_request *r
     return status;
 }
 
-/* Whether the operand is the name of a spec in the database. */
+/* Returns true if the operand is the name of a spec in the database. */
 static bool is_name(const char *operand)
 {
     const char *dot = strrchr(operand, '.');

@@ -37,7 +37,7 @@ static struct lines lines_of(struct arena *arena, const char *text, size_t lengt
     return all;
 }
 
-/* The text of a line that is only a comment, or NULL. */
+/* Returns the text of a line that is only a comment, or NULL. */
 static const char *comment_on(const struct lines *all, int line)
 {
     if (line < 1 || line > all->count) return NULL;

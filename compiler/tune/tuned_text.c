@@ -8,8 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
-/* Whether the knob has several defaults. The default crossover depends on the length. Default tiles of backward
-   depend on the gradient (dq, or dk with dv). */
+/* Returns true if the knob has several defaults. The default crossover depends on the length. Default tiles of
+   backward depend on the gradient (dq, or dk with dv). */
 static bool default_varies(const char *name)
 {
     return strcmp(name, "crossover") == 0 || strcmp(name, "backward.tile_q") == 0 ||
@@ -175,7 +175,7 @@ static void add_flow(struct text *out, const char *says, const struct tuned_entr
     }
 }
 
-/* Whether text[from..to) contains a comma that is not in a comment. */
+/* Returns true if text[from..to) contains a comma that is not in a comment. */
 static bool has_comma(const char *text, size_t from, size_t to)
 {
     bool comment = false;
@@ -187,7 +187,7 @@ static bool has_comma(const char *text, size_t from, size_t to)
     return false;
 }
 
-/* Whether YAML reads the new text as a map whose `schedule` has `entries` items. */
+/* Returns true if YAML reads the new text as a map whose `schedule` has `entries` items. */
 static bool reads_back(const struct text *made, int entries)
 {
     struct arena *arena = arena_new();

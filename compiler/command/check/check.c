@@ -28,7 +28,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
    - LONGEST: the maximum length of an added problem */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
-/* Whether the loops round f32 weights, features or states to bf16 before a product. */
+/* Returns true if the loops round f32 weights, features or states to bf16 before a product. */
 static bool rounds(const struct loops *l, const struct stmt *s)
 {
     for (; s; s = s->next) {

@@ -75,7 +75,7 @@ struct checking {
 
 /* ---- the report (report.c) ---- */
 
-/* Whether the report has a line about a result. It has with --verbose, or if the result is wrong. */
+/* Returns true if the report has a line about a result. It has with --verbose, or if the result is wrong. */
 bool check_tells(const struct checking *c, bool good);
 /* Prints to standard output, except with --quiet. */
 void check_say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);

@@ -159,7 +159,7 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     return error;
 }
 
-/* Whether the sequences of a batch share the rows of an array of tokens. Their lengths must then be equal. */
+/* Returns true if the sequences of a batch share the rows of an array of tokens. Their lengths must then be equal. */
 static bool share_rows(const struct sample *s)
 {
     bool shared = false;
@@ -167,7 +167,8 @@ static bool share_rows(const struct sample *s)
     return shared;
 }
 
-/* Whether extend can be checked for this size. The queries must belong to the last keys, and the pairs must be few. */
+/* Returns true if extend can be checked for this size. The queries must belong to the last keys, and the pairs must
+   be few. */
 static bool grows(const struct problem_size *size)
 {
     const int64_t most = MAX_PAIRS_EXTENDED / size->batch / size->kv_heads / size->members / size->n_k;

@@ -82,7 +82,7 @@ static void take_values(struct sample *s, int64_t count, const struct value *v, 
                       s->values.data);
 }
 
-/* Whether an expression reads the array. */
+/* Returns true if an expression reads the array. */
 static bool reads(const struct expression *e, const char *array)
 {
     bool any = false;

@@ -196,7 +196,7 @@ static void add_rounding(const struct checking_passes *x, const struct either *p
     arena_free(arena);
 }
 
-/* Whether rounding explains the differences of `got` from the expected value. */
+/* Returns true if rounding explains the differences of `got` from the expected value. */
 static bool explained(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                       const struct wanted *of, const double *got, struct arena *arena)
 {
@@ -251,15 +251,15 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
-/* Whether the form "heads" has the problem's arrays unchanged. With more heads or queries it swaps the two, and only
-   the kernel is compared. */
+/* Returns true if the form "heads" has the problem's arrays unchanged. With more heads or queries it swaps the two,
+   and only the kernel is compared. */
 static bool is_alone(const struct problem_size *size)
 {
     return size->members == 1 && size->n_q == 1;
 }
 
-/* Whether a call can run the program for this size. The terms of prefix sums are computed by other calls, for as many
-   queries as keys. */
+/* Returns true if a call can run the program for this size. The terms of prefix sums are computed by other calls,
+   for as many queries as keys. */
 static bool runs_at(const struct program *program, const struct problem_size *size)
 {
     if (program_computes_terms(program)) return size->n_q == size->n_k;

@@ -268,7 +268,7 @@ static void update(struct model *m)
 
 /* ---- the next point ---- */
 
-/* The expected improvement: the expectation of max(best - x, 0) for a normal x with this mean and deviation. */
+/* Returns the expected improvement: the expectation of max(best - x, 0) for a normal x with this mean and deviation. */
 static double improvement(double best, double mean, double deviation)
 {
     if (deviation <= 0) return best > mean ? best - mean : 0;

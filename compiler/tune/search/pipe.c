@@ -116,7 +116,7 @@ static bool start(struct pipe_search *x, const char *command)
     return error == 0;
 }
 
-/* Whether the child has ended. Reaps it. */
+/* Returns true if the child has ended. Reaps it. */
 static bool ended(struct pipe_search *x)
 {
     if (x->child == 0) return true;

@@ -28,7 +28,7 @@ bool search_next(struct search *s, struct tune_point *point, int *samples, bool 
 /* Tells the strategy the result of the last point of search_next, with all samples of the point. */
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
-/* Whether a strategy has this name. If not, prints an error. */
+/* Returns true if a strategy has this name. If not, prints an error. */
 bool search_known(const char *name, const struct options *o);
 
 #endif

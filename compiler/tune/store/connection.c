@@ -26,7 +26,7 @@ bool store_wrong(struct store *s, enum status status, const char *format, ...)
     return false;
 }
 
-/* Whether the limit on file sizes (ulimit -f) probably caused the failed write. SQLite does not keep errno. */
+/* Returns true if the limit on file sizes (ulimit -f) probably caused the failed write. SQLite does not keep errno. */
 static bool beyond_limit(int code)
 {
     struct rlimit limit;

@@ -71,8 +71,8 @@ double store_now(void);
 
 /* Describes this process in one line: host name, boot, PID namespace, process id, start time. */
 const char *process_here(struct arena *arena);
-/* Whether the process with this description has ended. A process on another machine cannot be checked. It counts as
-   ended a day after `begun`, in seconds since 1970. */
+/* Returns true if the process with this description has ended. A process on another machine cannot be checked. It
+   counts as ended a day after `begun`, in seconds since 1970. */
 bool process_gone(const char *process, double begun);
 
 /* milliseconds to wait for another process's lock; tests shorten it */

@@ -55,7 +55,7 @@ static bool ours(struct store *s, bool readonly)
     return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this database belongs to another program");
 }
 
-/* Whether the file is on a network file system. SQLite's write-ahead log does not work there. */
+/* Returns true if the file is on a network file system. SQLite's write-ahead log does not work there. */
 static bool shared_between_machines(const struct store *s)
 {
     static const unsigned elsewhere[] = {
@@ -83,7 +83,7 @@ static bool connect(struct store *s, const char *name, int flags)
            store_failed(s);
 }
 
-/* Whether a log file with this suffix exists next to the database and is not empty. */
+/* Returns true if a log file with this suffix exists next to the database and is not empty. */
 static bool left_behind(const struct store *s, const char *suffix)
 {
     struct stat info;
