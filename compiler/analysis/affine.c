@@ -56,7 +56,7 @@ bool floor_quotient(struct module *m, const struct expr *e, const struct expr **
     *by = e->arg[1]->integer;
     *x = rounded_down(e->arg[0], e->arg[1]);
     if (*x && divided(m, *x, *by) == e) return true;
-    *x = e->arg[0]; /* C rounds down if x is not negative */
+    *x = e->arg[0]; /* C's division rounds down only if x >= 0 */
     return not_negative(*x);
 }
 
@@ -120,8 +120,8 @@ static bool of_heads(const struct module *m, const struct expr *e)
     return expr_axes(e) != 0 && not_negative(e);
 }
 
-/* Returns the minimum or maximum of the remainder e. If all dividends have the same quotient, as for a single head,
-   it grows with the dividend. Otherwise the bound is 0 or the divisor minus 1. */
+/* Returns the minimum or maximum of the remainder e. If all dividends have equal quotients, as for a single head,
+   the remainder grows with the dividend. Otherwise the bounds are 0 and the divisor minus 1. */
 static const struct expr *head_remainder(struct module *m, const struct expr *e, bool largest)
 {
     const struct expr *by = e->arg[1], *low = expr_extreme(m, e->arg[0], false),
@@ -156,9 +156,8 @@ static const struct expr *id_extreme(struct module *m, const struct expr *e, boo
                    expr_make(m, EXPR_ADD, to, one, NULL));
 }
 
-/* Returns the minimum or maximum of the term e, without the factor *times.
-   If e = floor(x / k) and k divides *times, returns that of k * e instead, and divides *times by k. k * e is
-   x - floormod(x, k). */
+/* Returns the minimum or maximum of the term e, without its factor *times. If e = floor(x / k) and k divides
+ *times, divides *times by k and returns the extreme of k * e, which is x - floormod(x, k). */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;
@@ -190,7 +189,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         x = expr_extreme(m, of, largest);
         return x ? expr_make(m, EXPR_MUL, x, factor, NULL) : NULL;
     }
-    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* row / n_q or row % n_q (SIZE_ROWS) */
+    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* a row / n_q, or a row % n_q */
         if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
         x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
@@ -227,7 +226,7 @@ const struct expr *expr_extreme(struct module *m, const struct expr *e, bool lar
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 
-/* Adds the terms of a and -b. The difference is known if all terms cancel but constants. */
+/* Adds the terms of a and -b. The difference is known if all terms except constants cancel. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
 {
     const struct expr *pending[64], *atom[32];

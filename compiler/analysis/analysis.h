@@ -16,8 +16,8 @@
 struct roles {
     int lane;        /* the sequence in the vector lanes, such as the queries */
     int stream;      /* the sequence that is summed over tile by tile, usually the keys */
-    bool outer_only; /* only `outer` is summed over */
-    int chunk;       /* the chunks of a carried state */
+    bool outer_only; /* there is no stream: only the axes in `outer` are summed over */
+    int chunk;       /* the axis of chunks of a carried state */
     /* Axes that are summed over in loops outside the stream, as bits. Example: for dk, the query heads that share a
        key. */
     uint32_t outer;
@@ -26,13 +26,13 @@ struct roles {
     uint32_t rows;
 };
 /* Rows are numbered and divided into slices of equal length. Row r is in slice r / length.
-   - first: the number of the row with lane index 0, at the current indices
+   - first: the number of the row with lane index 0, at the current indices of the other axes
    - length: a multiple of 64 */
 struct row_slices {
     const struct expr *first, *length;
 };
-/* Numbers the rows over `axes`. The lane is innermost. In `first`, an index is written as `leaf`: EXPR_INDEX or
-   EXPR_LO. */
+/* Numbers the rows over `axes`, with the lane as the innermost axis. `first` refers to indices by `leaf`:
+   EXPR_INDEX or EXPR_LO. */
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf);
 /* Finds the roles for output number `output`. Returns NULL, or why no loops can be generated. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
@@ -56,12 +56,12 @@ struct form {
     } term[MAX_TERMS];
     const struct expr *remainder;
 };
-/* form_add: f += times * e. form_scale: f *= times. Both return false if e is real, a weight exceeds 2^30, or there
-   is no room. Then f is unusable. */
+/* form_add: f += times * e. form_scale: f *= times. Both return false if e is real, a weight exceeds 2^30, or f has
+   no room. After a failure, f is unusable. */
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
 bool form_scale(struct module *m, struct form *f, int64_t times);
-/* Returns an upper (`largest`) or lower bound of sign * f over the current ranges, in SIZE, LO and HI; or NULL.
-   expr_extreme bounds e. */
+/* Returns a bound of sign * f over the current ranges: an upper bound if `largest`, otherwise a lower one. The
+   bound is an expression of SIZE, LO and HI. Returns NULL if no bound is known. expr_extreme bounds e. */
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest);
 const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest);
 /* Whether e is x / by rounded down, for an integer by > 0. Sets *x and *by. */
@@ -102,11 +102,13 @@ double weight_growth(const struct graph *source);
    (pass/stabilise.c) */
 int64_t relative_degree(const struct graph *g);
 
-/* Writes an exponential e as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or why this is impossible.
+/* Writes an exponential e as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or why this is
+   impossible.
    - distance: position of the query - position of the key
-   - base: above 0, at most 1, the same everywhere
-   - factor[0], factor[1]: of the query; of the key
-   - weight: the map of e; `lane`, `stream`: the axes of queries and keys
+   - base: above 0 and at most 1, equal for all pairs
+   - factor[0] depends on the query, factor[1] on the key
+   - weight: the map of e
+   - lane, stream: the axes of queries and keys
    - ordered: no key comes after the query */
 struct decay {
     const struct expr *base, *factor[2];
@@ -123,8 +125,9 @@ struct prefix_sum {
 bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out); /* whether value v is a prefix sum */
 bool has_prefix_sums(const struct graph *g);
 bool prefix_terms_move(const struct graph *g); /* whether the terms stay the same if all positions move */
-/* The arrays of prefix sums. LOW: what rounding loses, so that a difference of large sums keeps its digits.
-   - OF_CHUNK: the memory of OF_KEY, for the ends of chunks
+/* The arrays of prefix sums.
+   - …_LOW: the rounding error of the sums. With it, a difference of large sums keeps its digits.
+   - OF_CHUNK: the prefix sums at the ends of chunks, in the memory of OF_KEY
    - GRADIENT_OF_QUERY, GRADIENT_OF_KEY: gradients with respect to OF_QUERY and OF_KEY
    - GRADIENT: the gradient with respect to the terms */
 enum prefix_array {
@@ -142,13 +145,13 @@ enum prefix_array {
 const char *prefix_array_name(enum prefix_array array);
 enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS: there is no such array */
 /* Computes the arrays of prefix sums for the interpreters, from the inputs `in`. `out` has room for PREFIX_ARRAYS
-   tensors. Low parts are 0. Returns NULL or an error. */
+   tensors. The …_LOW arrays are 0. Returns NULL or an error. */
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                            int count, struct tensor *out, int *made);
 
-/* The name of the array of corrected values: the solution of the delta rule's system, if it has no linear form
-   (pass/correct_values.c). corrected_tensor computes it for the interpreters, as prefix_tensors does prefix sums.
-   (corrected_values.c) */
+/* The name of the array of corrected values: the solution of the delta rule's linear system. It exists if the rule
+   has no linear form. (pass/correct_values.c, corrected_values.c) corrected_tensor computes the array for the
+   interpreters, with the arguments of prefix_tensors. */
 extern const char corrected_values[];
 const char *corrected_tensor(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                              int count, struct tensor *out, int *made);
@@ -163,35 +166,36 @@ struct ranges {
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
 
-/* Whether a query may see a later key, or it is not known. (reach.c) */
+/* Whether a query may see a later key. Returns true if that is unknown. (reach.c) */
 bool looks_ahead(const struct graph *g);
 /* Whether the length of the sequence changes the result of a query at a given position. */
 bool depends_on_length(const struct graph *g);
 /* Returns how many keys before its chunk a query reads one by one, in addition to the state. Returns a negative
    number if that is unknown. */
 int64_t keys_read_back(const struct compilation *c);
-/* Finds the keys that a tile of queries may read, for a program without chunks (kept_keys.c). Returns false if it may
-   read others than
+/* Finds the keys that a tile of queries may read, for a program without chunks (kept_keys.c). Returns false if the
+   tile may read keys other than
    - the first *first keys,
    - the last *back keys before the tile's first query,
    - all keys from that query on. */
 bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
-/* Whether a query's result depends on positions (position_independent.c):
-   - moves_on: it stays if `by` is added to the positions of the query and all keys
-   - takes_any_order: it stays if earlier keys are reordered */
+/* Whether a query's result stays equal (position_independent.c):
+   - moves_on: if `by` is added to the positions of the query and all keys
+   - takes_any_order: if earlier keys are reordered */
 bool moves_on(const struct graph *g, int64_t by);
 bool takes_any_order(const struct graph *g);
 
 /* The indices of the stream that periodic conditions select (period.c). A periodic condition uses only remainders of
    positions, such as (i - j) % 4 == 0. A selected index x has floormod(x - phase, period) < run. */
 struct period {
-    uint64_t periodic;        /* the periodic conditions, as bits */
-    int64_t period, run;      /* run 0: nothing is selected */
-    bool with_query;          /* the phase moves with the query; `phase` is for the first query of the current range */
-    bool exact;               /* every such index is selected */
+    uint64_t periodic;   /* the periodic conditions, as bits */
+    int64_t period, run; /* run 0: nothing is selected */
+    /* The phase depends on the query. `phase` belongs to the first query of the current range. */
+    bool with_query;
+    bool exact;               /* every index with the property above is selected */
     const struct expr *phase; /* in terms of SIZE and LO */
-    /* The period for a tile whose queries are alike.period apart. It selects fewer keys than a tile of neighbours.
-       run 0: unknown or no gain. */
+    /* A tile whose queries are alike.period apart selects fewer keys than a tile of neighbours. `alike` is the
+       period of its selection. run 0: it is unknown, or there is no gain. */
     struct alike {
         int64_t period, run;
         bool exact;
@@ -203,8 +207,8 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
                         const struct expr *const *condition, struct period *out);
 /* Returns a condition, or NULL. If the condition is false, a loop over `axis` can skip the tile. */
 const struct expr *region_reached(struct module *m, const struct expr *region, int axis);
-/* Returns the bytes of workspace for lists of drawn blocks and unions of ranges. The lists follow the tiles.
-   (draw_lists.c) */
+/* Returns the bytes of workspace for lists of drawn blocks and unions of ranges. In the workspace, the lists follow
+   the tiles. (draw_lists.c) */
 int64_t ranges_workspace(const struct compilation *c);
 /* Warns of powers and users' exponentials that can overflow in a compiled form. `source`: the graph before all
    passes. (overflow.c) */
@@ -219,9 +223,9 @@ struct drawn_list {
     const struct expr *e[MAX_DRAWN];
 };
 
-/* Adds an EXPR_DRAWN for each different list of a statement and its body. */
+/* Adds one EXPR_DRAWN to *list for each different list of blocks that s and its body use. */
 void draw_lists(const struct stmt *s, struct drawn_list *list);
-/* The bytes for the lists of an EXPR_DRAWN: one for each block of a tile. */
+/* Returns the bytes of an EXPR_DRAWN's lists. A tile has one list for each block that it overlaps. */
 int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn);
 /* The bytes of workspace for the union of a statement's ranges. It is 0 if
    - no range is drawn: the union is a local array;
@@ -263,29 +267,30 @@ const char *array_role_name(enum array_role role);
 
 struct array_axis {
     bool constant;
-    enum array_size size; /* the size of a call that is the extent, if it is not constant */
+    enum array_size size; /* the size of the call that is the extent, unless the extent is constant */
     int64_t extent;
-    int64_t block;   /* not 0: the extent is size / block, rounded up */
+    int64_t block;   /* if it is not 0, the extent is size / block, rounded up */
     const char *key; /* the key in the spec for the extent, such as "head_dim"; or NULL */
 };
 struct kernel_array {
-    const char *name, *identifier; /* "q_norm.weight", "q_norm_weight"; a gradient has "dq_norm.weight", … */
-    const char *member;            /* the member of the struct, also of the gradient */
+    /* such as "q_norm.weight" and "q_norm_weight". A gradient: "dq_norm.weight" and "dq_norm_weight" */
+    const char *name, *identifier;
+    const char *member; /* the member in the structs of parameters and of gradients */
     enum array_place place;
     enum array_access access[ENTRIES];
     enum dtype dtype;
     bool declared; /* under `arrays:` in the spec */
-    bool strided;  /* a parameter with axes whose strides callers may give: a declared array */
-    bool compared; /* an integer for each key of a sequence, and a region compares integers of two positions */
-    bool of_terms; /* a parameter that the terms of prefix sums alone read */
-    bool tiled;    /* a truth value for each pair, which a region reads; calls make a table of its tiles */
+    bool strided;  /* callers may pass the strides of its axes; true for parameters under `arrays:` */
+    bool compared; /* it has an integer per key of a sequence, and a region compares the integers of two positions */
+    bool of_terms; /* a parameter that only the terms of prefix sums read */
+    bool tiled;    /* it has a truth value per pair, which a region reads. Each call makes a table of its tiles */
     enum array_role role;
     bool learned;        /* a parameter that has a gradient */
     bool rows;           /* a row of reals for each token, or each token and head */
-    const char *strides; /* the strides in struct call, such as "p.q"; NULL: contiguous */
+    const char *strides; /* the member of struct call with the strides, such as "p.q". NULL: the array is contiguous */
     int gradient_of;     /* the number of the array that this gradient is for, or -1 */
-    const char *within;  /* PLACE_WITHIN: the name of the other array */
-    enum origin origin;  /* only for parameters, like `initial` */
+    const char *within;  /* the name of the array that contains this one, if `place` is PLACE_WITHIN */
+    enum origin origin;  /* `origin` and `initial` are set for parameters only */
     enum initial initial;
     int rank;
     struct array_axis axis[MAX_RANK];

@@ -1,4 +1,4 @@
-/* The values that the delta rule has corrected. In the quadratic form, a program computes them before all others
+/* The corrected values of the delta rule. For the quadratic form, a program computes them before all other programs
    (pass/correct_values.c). */
 #include "analysis.h"
 

@@ -7,9 +7,9 @@
 enum { QUERY, KEY, MAX_LINES = 8 };
 
 /* An exponent is the sum of
-   - scale * (query * position of the query + key * position of the key) of each line[k],
-   - terms[QUERY], which do not depend on the key,
-   - terms[KEY], which do not depend on the query. */
+   - scale * (query * position of the query + key * position of the key), for each line[k]
+   - terms[QUERY], which do not depend on the key
+   - terms[KEY], which do not depend on the query */
 struct exponent {
     struct module *m;
     const struct value *value;
@@ -67,7 +67,7 @@ static const struct expr *take_positions(struct exponent *x, struct form *f, int
     *query = f->weight[x->lane];
     *key = f->weight[x->stream];
     f->weight[x->lane] = f->weight[x->stream] = 0;
-    if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return f->remainder; /* both are keys */
+    if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return f->remainder; /* both axes are keys */
     const struct expr *ahead = make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
                                     expr_leaf(x->m, EXPR_SIZE, x->lane));
     if (*query > 1 || *query < -1) ahead = make(x, EXPR_MUL, ahead, expr_int(x->m, *query < 0 ? -*query : *query));

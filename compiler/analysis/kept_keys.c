@@ -14,20 +14,21 @@ struct span {
     int64_t low, high;
 };
 
-/* plain: the interval of a number. past: the interval of the number minus P */
+/* The interval of a number, and the interval of the number minus P. */
 struct bounds {
     struct span plain, past;
 };
 
-/* A sum of multiples of these numbers, and of other terms. Members with these names are the factors.
-   - position: P
-   - first: the index of the tile's first query
-   - tile: the number of queries in the tile
-   - remaining: the number of queries from `first` on; n_q = first + remaining, n_k = P + remaining */
+/* An integer as a sum: the factors times the numbers below, plus other terms.
+   - position: the factor of P
+   - first: the factor of the index of the tile's first query
+   - tile: the factor of the number of queries in the tile
+   - remaining: the factor of the number of queries from the tile's first query on. n_q = index of the first query +
+     remaining, n_k = P + remaining */
 struct sum {
     int64_t position, first, tile, remaining; /* factors */
     struct span plain;                        /* the interval of the other terms */
-    struct span past;                         /* the interval of the other terms minus more * P */
+    struct span past;                         /* the interval of the other terms minus `more` * P */
     int64_t more;
 };
 
@@ -35,7 +36,7 @@ struct finder {
     struct module *m;
     int lane, stream;
     bool few;      /* the tile holds all queries */
-    int64_t after; /* the bounds hold if P >= after */
+    int64_t after; /* the bounds hold if P >= after. P: the position of the tile's first query */
     int64_t first, back;
 };
 
@@ -253,8 +254,8 @@ static struct bounds bounds_of(const struct finder *x, const struct expr *e)
 
 /* ---- loops ---- */
 
-/* Extends `first` or `back` to include the keys from <= j < to. `back` if `from` is bounded relative to P, otherwise
-   `first`. Returns false if `to` has no constant bound. */
+/* Extends `back` to include the keys from <= j < to, if `from` is bounded relative to P. Otherwise extends `first`.
+   Returns false if `to` has no constant bound. */
 static bool take_range(struct finder *x, const struct expr *from, const struct expr *to)
 {
     const struct bounds end = to ? bounds_of(x, to) : (struct bounds){anything, anything};
@@ -298,9 +299,10 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back)
     struct finder x = {.m = m, .lane = roles.lane, .stream = roles.stream, .few = c->program.few};
     for (int a = 0; c->program.few && a < m->axes; a++)
         if (m->axis[a].source == SIZE_N_Q) x.lane = a;
-    for (int a = 0; c->program.by_heads && a < m->axes; a++) /* the queries of a head are in the place of heads */
+    /* With by_heads, the axis of members holds the queries of a head. */
+    for (int a = 0; c->program.by_heads && a < m->axes; a++)
         if (m->axis[a].source == SIZE_MEMBERS) x.lane = a;
-    int64_t fails = -1, after = 0; /* the lowest P with known bounds; `back` is then extended for lower positions */
+    int64_t fails = -1, after = 0; /* the lowest P for which bounds are known. Lower positions extend `back` later */
     while (!finds(&x, c, after)) {
         if (after > FARTHEST) return false;
         fails = after;

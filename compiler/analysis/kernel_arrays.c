@@ -26,7 +26,7 @@ static const struct fixed_array {
     const char *name;
     enum array_access access[ENTRIES];
     enum array_size heads, length;
-    size_t elements; /* the offset in struct spec of a row's size; a spec calls it `key` */
+    size_t elements; /* the offset in struct spec of the size of a row */
     const char *key;
     const char *gradient_of;
 } fixed[] = {
@@ -43,7 +43,7 @@ static const struct fixed_array {
 };
 enum { FIXED = sizeof fixed / sizeof *fixed };
 
-/* "q_norm_weight" for "q_norm.weight". */
+/* Returns the C identifier for a name, such as "q_norm_weight" for "q_norm.weight". */
 static const char *identifier_of(struct arena *arena, const char *name)
 {
     char *made = arena_copy(arena, name);
@@ -52,7 +52,8 @@ static const char *identifier_of(struct arena *arena, const char *name)
     return made;
 }
 
-/* Sets the axes of an array from its value. Key/value heads and members become one axis of query heads. */
+/* Sets the axes of an array from its value. The axes of key/value heads and of their members become one axis of
+   query heads. */
 static void set_axes(struct kernel_array *a, const struct module *m, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++) {
@@ -80,7 +81,7 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
         case SIZE_UNITS:
-        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has it */
+        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has this axis */
         }
     }
 }
@@ -100,7 +101,8 @@ static enum array_role role_of(const struct kernel_array *a)
     return array_has_size(a, ARRAY_SIZE_HEADS) || array_has_size(a, ARRAY_SIZE_KV_HEADS) ? ROLE_PER_HEAD : ROLE_SHARED;
 }
 
-/* Whether the axes are batch (optional), heads (optional), queries or keys, a constant axis (optional). */
+/* Whether the axes are, in this order: batch (optional), heads (optional), queries or keys, a constant axis
+   (optional). */
 static bool rows_of_tokens(const struct kernel_array *a)
 {
     int k = 0;
@@ -136,7 +138,8 @@ int kernel_array_find(const struct kernel_arrays *all, const char *name)
     return -1;
 }
 
-/* Returns the name of the array that contains this array, or NULL. Gradients are contained in the same way. */
+/* Returns the name of the array that contains this array, or NULL. If an array contains another one, its gradient
+   contains the gradient of the other one. */
 static const char *within_of(const struct graph *g, const struct fixed_array *a)
 {
     const int v = graph_find(g, a->gradient_of ? a->gradient_of : a->name);
@@ -185,7 +188,7 @@ static bool is_read(const struct expr *e, const char *name)
     return false;
 }
 
-/* Whether a region reads the parameter of truth values, and its last two axes are queries or keys. */
+/* Whether a region reads the parameter of truth values, and the parameter's last two axes are queries or keys. */
 static bool is_tiled(const struct graph *g, const struct value *param)
 {
     if (!param->bytes || param->rank < 2) return false;
@@ -225,7 +228,7 @@ static bool only_in_terms(const struct graph *g, int param)
     return only;
 }
 
-/* Adds the arrays of prefix sums, if the graph has such sums. Parts of backward add the gradients. */
+/* Adds the arrays of prefix sums, and of their gradients, if the graph has prefix sums. */
 static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
     const struct value *of[2] = {NULL, NULL};

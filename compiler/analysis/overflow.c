@@ -44,7 +44,7 @@ static bool has_loose_exponential(const struct graph *g, const struct value *v, 
     return false;
 }
 
-/* Whether a compiled form has an unbounded exponent that is not relative to a maximum. */
+/* Whether a compilation has an unbounded exponent from which no maximum is subtracted. */
 static bool any_loose(const struct compilation *const *compilation, int compilations)
 {
     for (int c = 0; c < compilations; c++) {
@@ -117,8 +117,8 @@ static bool is_factor(const struct expr *e, const struct expr *factor)
     return e == factor || (e->op == EXPR_MUL && (is_factor(e->arg[0], factor) || is_factor(e->arg[1], factor)));
 }
 
-/* Whether an infinite subexpression x can make e infinite or NaN. It cannot inside a bounded expression or a
-   positive denominator. `s`: the range of the operands. */
+/* Whether an infinite subexpression x can make e infinite or NaN. An x inside a bounded expression or a positive
+   denominator cannot. `s`: the range of the operands. */
 static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
 {
     if (e == x) return true;
@@ -131,8 +131,8 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
     return false;
 }
 
-/* Warns of an exponential in e that overflows for some |s| <= max. One that is a factor of the whole weight is
-   reported only if there is no other. */
+/* Warns of an exponential in e that overflows for some |s| <= max. `weight`: e is the whole weight. If its factors
+   include an exponential that overflows, that one is reported only if there is no other. */
 static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype,
                             struct diagnostics *d)
 {
@@ -148,11 +148,13 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
     }
     if (!found) return;
     const bool power = found->e->op == EXPR_POW;
-    const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text); /* --set has no line */
+    /* An expression from --set has no line. */
+    const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text);
     const char *above = power ? "" : arena_printf(arena, ", above %.1f", log(largest));
     const char *bound = power ? ""
                               : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
-                                             floor(log(largest)) - 28); /* exp(28) leaves room for sums */
+                                             /* A sum of exp(28) such terms does not overflow. */
+                                             floor(log(largest)) - 28);
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
                         where, expr_c_function(found->e->op), dtype_name(dtype_of_sums(dtype)), above);
     diagnostics_note(
@@ -162,8 +164,8 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
         bound);
 }
 
-/* Warns if the weight is a high power that overflows for a moderate base. Does not warn if a form divides it by the
-   row's maximum. */
+/* Warns if the weight is a high power that overflows for a moderate base. Does not warn if every compilation
+   divides the power by its maximum in the row. */
 static void warn_powers(const struct spec *spec, const struct graph *source,
                         const struct compilation *const *compilation, int compilations, struct diagnostics *d)
 {

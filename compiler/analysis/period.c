@@ -6,15 +6,15 @@
 #include <string.h>
 
 /* - MAX_RESIDUES: the longest period
-   - MAX_TRIED: the maximum number of pairs of residues
+   - MAX_TRIED: the maximum number of pairs of residues that are tried
    - MIN_QUERIES: the queries of the shortest tile */
 enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17, MIN_QUERIES = 16 };
 enum side { QUERY, KEY };
 
 /* Expressions for the positions of a query and a key.
-   - joint: query and key move together, which counts as a move of side QUERY
-   - swapped: the lanes are keys. Then `query` is the position of a key, and `key` that of a query, which may be
-     negative. */
+   - joint: query and key move together. Such a move counts as one of side QUERY.
+   - swapped: the lanes are keys. Then `query` is the position of a key, and `key` is the position of a query. The
+     latter may be negative. */
 struct positions {
     struct module *m;
     const struct expr *query, *key;
@@ -39,7 +39,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* ---- how expressions change ---- */
 
-/* Extends the periods of a and b to common multiples. Returns false above MAX_RESIDUES. */
+/* Extends the periods of a and b to common multiples. Returns false if one exceeds MAX_RESIDUES. */
 static bool align(struct moving *a, struct moving *b)
 {
     for (int k = 0; k < 2; k++) {
@@ -69,7 +69,7 @@ static bool multiply(struct moving *a, int64_t times)
     return true;
 }
 
-/* Lengthens both periods so that the expression changes by multiples of `divisor`. */
+/* Lengthens the periods of a until `divisor` divides both changes. */
 static bool whole_multiples(struct moving *a, int64_t divisor)
 {
     for (int k = 0; k < 2; k++) {
@@ -86,7 +86,7 @@ static bool positive(const struct expr *e)
     return e->op == EXPR_INT && e->integer > 0 && e->integer <= MAX_RESIDUES;
 }
 
-/* Sets *out to how e changes. Returns false if no such period is known. */
+/* Sets *out to the periods of e, and to its change per period. Returns false if none is known. */
 static bool moving(const struct positions *x, const struct expr *e, struct moving *out)
 {
     struct moving other = {{1, 1}, {0, 0}}, third;
@@ -110,7 +110,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
         if (!positive(b) || !moving(x, a, out) || !whole_multiples(out, b->integer)) return false;
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
-    case EXPR_DIV: /* rounded down */
+    case EXPR_DIV: /* C's quotient, if it rounds down */
         if (!positive(b) || !floor_quotient(x->m, e, &whole, &by) || whole == a || !moving(x, whole, out) ||
             !whole_multiples(out, by))
             return false;
@@ -137,7 +137,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
     }
 }
 
-/* ---- C's remainder is the mathematical one if nothing is negative ---- */
+/* ---- quotients and remainders that round down ---- */
 
 /* Whether a condition implies e >= 0. Positions of keys are >= 0. */
 static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
@@ -149,7 +149,7 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
         const struct expr *c = condition[k];
         if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL)
             continue;
-        struct form f = {.remainder = expr_int(m, 0)}; /* the condition says b - a >= 0, so e >= b - a suffices */
+        struct form f = {.remainder = expr_int(m, 0)}; /* c implies b - a >= 0. So e >= 0 if e - (b - a) >= 0 */
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms)
             continue;
         bool plain = true;
@@ -194,8 +194,8 @@ static bool not_negative(const struct positions *x, const struct expr *e, int co
            said_not_negative(x, e, conditions, condition);
 }
 
-/* Returns e with quotients and remainders that round down instead of C's. The conditions exclude dividends for which
-   they differ. */
+/* Rewrites C's quotients and remainders in e with ones that round down, where possible. The value of e stays equal
+   for all positions that satisfy the conditions. */
 static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions,
                                        const struct expr *const *condition)
 {
@@ -211,7 +211,7 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
         not_negative(x, e->arg[0], conditions, condition))
         return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
                                  : floor_divide(m, arg[0], arg[1]->integer);
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* x <= 0: use -x */
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* for x <= 0, use -x */
         const struct expr *opposite = expr_make(m, EXPR_NEG, arg[0], NULL, NULL);
         if (not_negative(x, expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), conditions, condition))
             return expr_make(m, EXPR_NEG,
@@ -264,7 +264,7 @@ static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int6
     return *count ? period - longest : 0;
 }
 
-/* Sets selected[r] if a query at positions 0, …, queries - 1 selects key r. */
+/* Sets selected[r] if a query at one of the positions 0, …, queries - 1 selects key r. */
 static void try_residues(struct trial *t, int64_t queries, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
@@ -321,8 +321,8 @@ static bool is_denser(const struct residues *these, const struct residues *other
     return these->run * others->period > (others->run + MIN_QUERIES - 1) * these->period;
 }
 
-/* Collects the periodic conditions in `periodic`, rounding down, and returns their number. Sets
-   - *which: these conditions, as bits
+/* Collects the periodic conditions in `periodic`, with quotients that round down. Returns their number. Sets
+   - *which: the positions of these conditions in `condition`, as bits
    - *period: their common period
    - *joint: their common period if query and key move together */
 static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition,

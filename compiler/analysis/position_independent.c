@@ -9,8 +9,8 @@ struct shift {
     int64_t by;
 };
 
-/* Whether e is a position. In a state no position is negative, so C's quotient rounds down: if all positions move by
-   2 n, position / n grows by 2. */
+/* Whether e is a position. Positions in a state are not negative, so C's division rounds down. If all positions
+   move by 2 n, position / n grows by 2. */
 static bool is_position(const struct shift *x, const struct expr *e)
 {
     struct module *const m = x->g->module;
@@ -20,7 +20,8 @@ static bool is_position(const struct shift *x, const struct expr *e)
            e == expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, x->lane), offset, NULL);
 }
 
-/* Sets *by to the growth of e if all positions move. Returns false if it is not known or not constant. */
+/* Sets *by to the growth of e if all positions move by x->by. Returns false if the growth is unknown or not
+   constant. */
 static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
 {
     int64_t of[3] = {0, 0, 0};

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Ordinary: a base below 2^ORDINARY_BITS, and at most 2^ROW_BITS keys. */
+/* The overflow warnings assume bases below 2^ORDINARY_BITS and at most 2^ROW_BITS keys. */
 enum { ORDINARY_BITS = 10, ROW_BITS = 20 };
 
 int64_t overflow_degree(enum dtype dtype)
@@ -23,8 +23,8 @@ double underflow_base(enum dtype dtype, double degree)
     return pow(dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN, 1 / degree);
 }
 
-/* Returns the operands that vary along all sequence axes of a map, as bits. An inner product does, a coefficient
-   does not. */
+/* Returns the operands that vary along all sequence axes of a map, as bits. An inner product of query and key
+   varies along both. A coefficient does not. */
 static uint32_t operands_of_points(const struct module *m, const struct value *v)
 {
     uint32_t points = 0, bits = 0;
@@ -58,7 +58,7 @@ static double growth_of(const struct expr *e, uint32_t operands)
     }
 }
 
-/* Writes e as base^degree. Otherwise the degree is 1. */
+/* Writes e as base^degree. If e is no power, the degree is 1. */
 static struct power_factor power_of(const struct expr *e)
 {
     if (e->op == EXPR_MUL) {

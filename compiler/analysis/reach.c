@@ -1,5 +1,5 @@
-/* Finds how far from its position a query sees keys. In decoding, no later keys exist. Earlier keys are stored while
-   a loop can read them. */
+/* Finds how far from its own position a query reads keys. Decoding must not read later keys. It stores an earlier
+   key while a loop can still read it. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- keys after the query ---- */
 
-/* Whether a <= b for all sizes, as far as known. */
+/* Whether a <= b for all sizes. Returns false if that is unknown. */
 static bool at_most(struct module *m, const struct expr *a, const struct expr *b)
 {
     int64_t difference;
@@ -55,7 +55,7 @@ static bool has_size(const struct module *m, const struct expr *e)
 {
     bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
     const bool upto = e->op == EXPR_DRAWN &&
-                      e->draw->upto; /* with `upto`, draws do not depend on the number of blocks */
+                      e->draw->upto; /* the number of blocks is the last operand, which draws with `upto` do not use */
     for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);
     return has;
 }
@@ -85,8 +85,8 @@ bool depends_on_length(const struct graph *g)
 
 enum { UNKNOWN = -1, POSITIONS = 4096, FAR = 1 << 20, TILES = 3 };
 
-/* The sizes and ranges for which bounds of loops are evaluated. known: every bound
-   so far was evaluated. */
+/* The sizes and ranges for which bounds of loops are evaluated. known: whether every bound so far could be
+   evaluated */
 struct reading {
     const struct loops *l;
     int lane, stream, chunk;
@@ -101,7 +101,7 @@ static int64_t bound(struct reading *x, const struct expr *e)
     return x->known ? expr_eval_int(e, &env) : 0;
 }
 
-/* Returns the first key that a loop of the list reads, or INT64_MAX. */
+/* Returns the first key that the loops in list s read, or INT64_MAX. */
 static int64_t first_key(struct reading *x, const struct stmt *s)
 {
     int64_t first = INT64_MAX;
@@ -126,8 +126,8 @@ static int64_t first_key(struct reading *x, const struct stmt *s)
     return first;
 }
 
-/* Tries tiles of `tile` queries at POSITIONS positions. Returns the maximum number of keys before the chunk of the
-   first query. */
+/* Tries tiles of `tile` queries at POSITIONS positions. Returns the maximum number of keys that a tile reads before
+   the chunk of its first query. */
 static int64_t back_from(struct reading *x, const struct stmt *body, int64_t position, int64_t tile)
 {
     int64_t max = 0;

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* DEEPEST_SPLIT: limit of nested cases (solve_comparison). MAX_OPERATIONS: limit for bounds and conditions of merged
-   pieces. */
+/* DEEPEST_SPLIT: the maximum depth of nested cases (solve_comparison). MAX_OPERATIONS: the maximum number of
+   operations in a bound or condition of merged pieces. */
 enum { DEEPEST_SPLIT = 6, MAX_OPERATIONS = 100 };
 
 /* A piece of a union: the indices with from <= index < to. NULL means:
@@ -89,7 +89,7 @@ static const struct expr *outer(const struct solver *s, enum expr_op op, const s
     return combine(s->m, op, a, b);
 }
 
-/* Returns a piece that contains both. Long bounds are left out. */
+/* Returns a piece that contains p and q. Omits a bound that would be too long. */
 static struct piece around(const struct solver *s, const struct piece *p, const struct piece *q)
 {
     return (struct piece){.from = outer(s, EXPR_MIN, p->from, q->from),
@@ -97,8 +97,8 @@ static struct piece around(const struct solver *s, const struct piece *p, const 
                           .when = p->when == q->when ? p->when : outer(s, EXPR_OR, p->when, q->when)};
 }
 
-/* Merges q into p if exactly one is conditional and one end is common. The other end becomes a SELECT by the
-   condition. */
+/* Merges q into p if exactly one of them has a condition, and both have an equal start or an equal end. The other
+   bound becomes a SELECT by that condition. */
 static bool absorbs_conditional(const struct solver *s, struct piece *p, const struct piece *q)
 {
     struct module *m = s->m;
@@ -213,7 +213,7 @@ static struct set under(const struct expr *condition)
                         .piece = {{.when = condition->op == EXPR_INT ? NULL : condition}}};
 }
 
-/* Whether e is C's quotient by a constant above 0. */
+/* Whether e is an integer division by a positive constant. */
 static bool is_quotient(const struct expr *e)
 {
     return e->op == EXPR_DIV && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT && e->arg[1]->integer > 0;
@@ -298,7 +298,7 @@ static struct set past_term(const struct solver *s, struct form f, int over)
     return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_negative(s, f) : unknown(s);
 }
 
-/* Solves f >= 0. */
+/* Returns the indices with f >= 0. */
 static struct set not_negative(const struct solver *s, struct form f)
 {
     struct module *m = s->m;
@@ -312,11 +312,12 @@ static struct set not_negative(const struct solver *s, struct form f)
     return max ? under(expr_make(m, EXPR_LE, expr_int(m, 0), max, NULL)) : unknown(s);
 }
 
-/* Solves less <= more, or less < more if `strict`. */
+/* Returns the indices with less <= more, or with less < more if `strict`. */
 static struct set compare(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     struct module *m = s->m;
-    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) { /* compare bounds */
+    /* No side has the solved axis. */
+    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) {
         const struct expr *low = expr_extreme(m, less, s->every), *high = expr_extreme(m, more, !s->every);
         return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
     }
@@ -386,7 +387,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    /* a case has made a divisor 0; a SELECT excludes it */
+    /* A replaced choice can make a divisor 0. A SELECT excludes this case. */
     if (divides_by_zero(e)) return nothing();
     bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
@@ -410,7 +411,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     return equal ? intersect(s, &x, &y) : unite(s, &x, &y);
 }
 
-/* Returns the condition that a list of the current ranges has a number of the current ranges. */
+/* Returns the condition that a list contains a number, for some list and some number of the current ranges. */
 static struct set listed_in_ranges(const struct solver *s, const struct expr *e)
 {
     struct module *const m = s->m;
@@ -478,8 +479,8 @@ static bool lists_vary(const struct solver *s, const struct expr *e)
     return false;
 }
 
-/* Returns the conditions of a conjunction that read integers varying along the axis. region_ranges handles the
-   others. */
+/* Returns the conditions of a conjunction that read integers which vary along the axis. region_ranges handles the
+   other conditions. */
 static const struct expr *with_ids(const struct solver *s, const struct expr *region)
 {
     if (region->op != EXPR_AND)

@@ -2,14 +2,14 @@
    and keys. */
 #include "analysis.h"
 
-enum { ROWS_AT_A_TIME = 64 }; /* rows of a slice are a multiple of this */
+enum { ROWS_AT_A_TIME = 64 }; /* the number of rows in a slice is a multiple of this */
 
 static bool run_time(const struct graph *g, int axis)
 {
     return !axis_is_whole(&g->module->axis[axis]);
 }
 
-/* Marks value v and all values that it needs. A prefix sum is like an array of the caller. */
+/* Marks value v and all values that it needs. A prefix sum counts as an input. */
 static void mark(const struct graph *g, int v, bool *needed)
 {
     struct prefix_sum sum;
@@ -41,8 +41,8 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
 }
 
-/* Sets the rows of an output that is the solution of a system without features, which no state can give: the
-   equations. */
+/* Sets the rows if the output solves a linear system without features, so no state gives the solution: the rows are
+   the equations. */
 static void find_equations(const struct graph *g, const struct value *result, struct roles *out)
 {
     int along;
@@ -122,7 +122,8 @@ static bool sums_across(const struct graph *g, int b, const struct roles *a, con
            a->stream >= 0 && of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
 }
 
-/* Returns the length of the longest chain of outputs that end at `output`, each an input of the next. */
+/* Returns the length of the longest chain of outputs that ends at `output`. Each output of a chain is an input of
+   the next one. */
 static int waits_for(const struct graph *g, int output)
 {
     int max = 0;
@@ -137,7 +138,7 @@ static int waits_for(const struct graph *g, int output)
     return max;
 }
 
-/* Whether output b must be made before output a. */
+/* Whether output a needs output b. */
 static bool follows(const struct graph *g, int a, int b)
 {
     bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), found = false;
@@ -163,11 +164,11 @@ static bool share_loops(const struct graph *g, int a, int b)
            (x.slices == y.slices || x.slices < 0 || y.slices < 0);
 }
 
-/* Whether an output of group b must be made before one of group a, perhaps with other groups in between. */
+/* Whether an output of group a needs an output of group b, perhaps through other groups. */
 static bool group_follows(const struct graph *g, const int *group, int a, int b)
 {
     bool found = false;
-    for (int o = 0; o < g->outputs && group[o] && !found; o++) /* outputs without a group follow */
+    for (int o = 0; o < g->outputs && group[o] && !found; o++) /* later outputs have no group yet */
         for (int p = 0; p < g->outputs && group[p] && !found && group[o] == a; p++)
             found = group[p] == b && follows(g, o, p);
     return found;

@@ -12,7 +12,7 @@ static double times(double a, double b)
     return a == 0 || b == 0 ? 0 : a * b;
 }
 
-/* Returns the smallest range with the four numbers. With a NaN, returns all numbers. */
+/* Returns the smallest range that contains the four numbers. If one is NaN, returns the range of all numbers. */
 static struct real_range around(double a, double b, double c, double d)
 {
     if (isnan(a) || isnan(b) || isnan(c) || isnan(d)) return anything;

@@ -189,8 +189,8 @@ static void count(const struct bench *b, int point, int entry, const struct call
     set_rates(b, unit->spec->dtype, at->threads, result);
 }
 
-/* Skips the entry and returns true if a call would take longer than --limit. With --decode, making the state counts
-   too. */
+/* Skips the entry and returns true if a call would take longer than --limit. With --decode, the time to build the
+   state counts, too. */
 static bool too_long(struct running *r, struct bench_result *result, double expected)
 {
     const struct bench *b = r->b;
@@ -209,8 +209,8 @@ static bool too_long(struct running *r, struct bench_result *result, double expe
     return true;
 }
 
-/* Prepares an entry for calls at this point. If the entry is skipped, its result has the reason, and false is
-   returned. */
+/* Prepares entry `entry` for calls at point `point`. Returns false if the entry is skipped, with the reason in its
+   result. */
 static bool prepare(struct running *r, int point, int entry)
 {
     struct bench *b = r->b;

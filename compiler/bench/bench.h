@@ -14,7 +14,8 @@ struct bench_request {
     int thread[MAX_COUNTS];
     struct head_counts head[MAX_COUNTS];
     int64_t batch, document;
-    double time, limit; /* in seconds. time: the minimum for an entry at a point. limit: longer calls are skipped */
+    /* Seconds. `time`: the minimum measuring time of an entry at a point. `limit`: longer calls are skipped. */
+    double time, limit;
     uint64_t seed;
 };
 

@@ -6,8 +6,8 @@
 #include "../emit/emit.h"
 #include "../host/host.h"
 
-/* Returns the linear form that decodes on this machine with sums in its state. NULL: the state has keys and values
-   instead. */
+/* Returns the linear form for decoding on this machine, whose state has sums. Returns NULL if the state has keys
+   and values. */
 static const struct compilation *carried(const struct unit *p)
 {
     for (int k = 0; k < p->extends; k++)
@@ -22,7 +22,7 @@ int64_t decode_tokens(const struct unit *p)
     return p->read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
 }
 
-/* Returns the size of all parameters without an element per position. */
+/* Returns the bytes of all parameters that have no element per position. */
 static double param_bytes(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     double bytes = 0;
@@ -35,10 +35,10 @@ static double param_bytes(const struct attn_kernel *kernel, const struct attn_pr
     return bytes;
 }
 
-/* Linear form: counts the bytes of a step. A step reads
+/* Counts the bytes of a step in the linear form. A step reads
    - all sums,
    - the keys and values of the last read_back tokens,
-   - those of the unfinished chunk, (chunk + 1) / 2 tokens on average. */
+   - the keys and values of the unfinished chunk, on average (chunk + 1) / 2 tokens. */
 static void count_sums(const struct unit *p, const struct compilation *c, const struct problem_size *size,
                        struct bench_result *result)
 {
@@ -56,7 +56,7 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
 
-/* Quadratic form: a step reads the keys and values that its queries visit. */
+/* Counts the keys and values that a step of the quadratic form reads. */
 static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
                        struct bench_result *result)
 {

@@ -45,7 +45,7 @@ struct picture {
     struct curve curve[MAX_CURVES];
     struct scale x, y;
     double place[MAX_CURVES];
-    bool expected; /* a curve has dashes */
+    bool expected; /* at least one curve is dashed */
 };
 
 static double at(const struct scale *s, double value)
@@ -71,7 +71,7 @@ static void text_at(struct text *out, double x, double y, const char *attributes
     text_add(out, "</text>\n");
 }
 
-/* ---- what is drawn ---- */
+/* ---- the curves of the plot ---- */
 
 /* Adds the curve of an entry. Its points begin at index `first` and have the same heads and threads. */
 static void gather(struct picture *p, int entry, int first)

@@ -13,11 +13,11 @@
 /* ---- figures of a result ---- */
 
 struct figures {
-    double gflops, share, intensity, expected, ratio; /* of the best call. share: rate / peak. intensity: FLOPs per
-                                                         byte. expected: the roofline's time. ratio: best / expected */
-    double tokens, read, of_reading;                  /* tokens: per second. read: bytes per second. of_reading: read
-                                                         / bandwidth */
-    bool memory_bound;                                /* memory limits the speed, according to the roofline */
+    /* Of the best call: its rate, rate / peak, FLOPs per byte, the roofline's time, and best / expected. */
+    double gflops, share, intensity, expected, ratio;
+    /* Tokens per second, bytes read per second, and this rate / bandwidth. */
+    double tokens, read, of_reading;
+    bool memory_bound; /* memory limits the speed, according to the roofline */
 };
 
 double bench_expected(const struct bench_result *r)
@@ -56,7 +56,7 @@ static bool told(const struct bench_result *r)
 enum { COLUMNS = 24, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
-    const char *skipped; /* the reason, which replaces the cells after PASS; or NULL */
+    const char *skipped; /* the reason why the entry was skipped, or NULL. It replaces the cells after PASS */
 };
 enum column {
     LENGTH,
@@ -164,7 +164,6 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
-/* Appends the notes below the table. */
 static void print_notes(const struct bench *b, bool inexact, bool shaking, struct text *out)
 {
     const struct bench_request *q = &b->request;

@@ -14,7 +14,7 @@
 /* Sets *r from the options. Without --threads, r->thread[0] is 0: OpenMP's default. Returns false after a message. */
 bool bench_request_read(const struct options *o, struct bench_request *r);
 
-/* The result of one entry at one point. With --decode, a time is of a step, which appends one token to every
+/* The result of one entry at one point. With --decode, times are per step. A step appends one token to every
    sequence. */
 struct bench_result {
     bool measured;
@@ -23,7 +23,7 @@ struct bench_result {
     size_t saved;        /* bytes that forward saves for backward; 0 if backward is not measured */
     int runs;            /* the number of timed calls */
     double median, best; /* seconds of a call; `best` is the expected time if a call would exceed --limit */
-    double spread;       /* repeats_spread of the calls */
+    double spread;       /* the spread of the calls' times (repeats_spread) */
     struct counts counts;
     struct roofline roofline;
     struct rates rates; /* the machine's rates with the point's threads; with --decode, the bandwidth is for reading
@@ -31,16 +31,17 @@ struct bench_result {
     const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
     bool on_units;      /* `unit` names matrix units, and `peak` is the peak of matrix units */
     double peak;        /* the machine's peak in FLOPs per second */
-    double peak_spread; /* repeats_spread of the measurements of the peak */
+    double peak_spread; /* the spread of the measurements of the peak (repeats_spread) */
     size_t workspace;
-    /* with --decode */
+    /* the members below are set only with --decode */
     int64_t tokens; /* the number of tokens that a call appends */
     double read;    /* bytes that a step reads */
     size_t state;   /* the size of the state in bytes */
     double reach;   /* FLOPs to make the state at the position */
 };
 struct bench_point {
-    int64_t length; /* of queries and keys; with --decode, the number of tokens in the state at first */
+    /* The number of queries and of keys. With --decode: the number of tokens in the state before the first call. */
+    int64_t length;
     struct head_counts heads;
     int threads;
     struct bench_result result[MAX_ENTRIES];
@@ -62,8 +63,9 @@ struct bench {
 
 /* The number of tokens that one call of --decode appends.
    - Linear form: a chunk, because the last token of a chunk updates the sums.
-   - Window: DECODE_TOKENS_OF_WINDOW. The state moves its keys at times; this number of tokens averages the moves.
-   - Otherwise: DECODE_TOKENS, because every token takes the same time. */
+   - Window: DECODE_TOKENS_OF_WINDOW. The state sometimes moves its keys, and this number averages the time of the
+     moves.
+   - Otherwise: DECODE_TOKENS, because every token takes equal time. */
 enum { DECODE_TOKENS = 16, DECODE_TOKENS_OF_WINDOW = 64 };
 int64_t decode_tokens(const struct unit *p);
 /* With --decode, sets the form, work and bytes of a step in *result. */
@@ -80,7 +82,7 @@ void bench_series_name(const struct bench *b, int entry, const struct bench_poin
 
 /* Returns the name of the entry's spec. If two specs have this name, returns the name of its file. */
 const char *bench_label(const struct bench *b, int entry);
-/* "forward", "backward", "decode" */
+/* Returns "forward", "backward" or "decode". */
 const char *bench_pass(const struct bench *b, int entry);
 void bench_heads_name(const struct head_counts *h, struct text *out);
 

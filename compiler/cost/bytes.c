@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Returns the number of points along the run-time axes in the list. */
+/* Returns the number of points along the run-time axes among `axes`. */
 static double points_of(const struct module *m, const struct problem_size *size, int rank, const int *axes)
 {
     double count = 1;
@@ -31,7 +31,7 @@ static bool is_moved(const struct loops *l, int n)
     return true;
 }
 
-/* Returns the bytes of an array for one point of its run-time axes. */
+/* Returns the bytes of an array for each point of its run-time axes. */
 static double bytes_a_point(const struct module *m, const struct array *a)
 {
     double bytes = dtype_bytes(a->dtype);

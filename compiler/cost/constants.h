@@ -14,8 +14,8 @@ static const double FUNCTION_COST = 20;
 static const double RANDOM_COST = 60;
 /* For each element of the state: adding the sums of one chunk. This reads or writes five numbers. */
 static const double FOLD_COST = 8;
-/* For each element of a state over the last n chunks: an addition costs n times this in addition to FOLD_COST, because
-   the n chunks are added again. */
+/* For each element of a state that sums the last n chunks: n * RECENT_COST is added to FOLD_COST. The loops add
+   these n chunks again for each chunk. */
 static const double RECENT_COST = 2;
 /* Rounding a number to bf16 for matrix units. Splitting a number into n bf16 terms costs n times as much. Counted,
    not measured. */

@@ -51,9 +51,10 @@ struct counts {
 enum assumed { ASSUMED_IDS = 1, ASSUMED_BOUNDS = 2, ASSUMED_LISTS = 4 };
 unsigned assumed_integers(const struct graph *g); /* the kinds that the graph has */
 
-/* - document: the assumed length of documents, which ids number. Lists of blocks are assumed random, and bounds half of
-     the number of keys.
-   - cache: the size of a cache in bytes. The keys and values of a query are assumed to stay there if they fit. */
+/* Counts the work of a call.
+   - document: the assumed length of each document, which ids number
+   - cache: the size of a cache in bytes. If the keys and values of a query fit, they are assumed to stay there.
+   Lists of blocks are assumed to be random. Bounds are assumed to be half of the number of keys. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 
@@ -69,7 +70,7 @@ struct visited {
     bool exact;   /* all tiles of queries were counted; otherwise some were estimated */
 };
 void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);
-/* Sets *products to the FLOPs of a pair in products, and *scalars to its scalar operations. */
+/* Counts the operations for one pair: *products are the FLOPs of products, *scalars the scalar operations. */
 void count_pair(const struct graph *g, long long *products, long long *scalars);
 
 /* The amounts that determine the time of a call (roofline.c). FLOPs are scaled up, because kernels do not reach the
@@ -94,8 +95,8 @@ const char *parts_unit(const struct call_parts *p, bool *on_units);
 /* cache: the size of a cache in bytes, or 0. If all arrays fit in it, no bytes count. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache);
-/* The compilations that run one after another in a call, such as the parts of the gradients. `whole` is one graph of
-   the call, in which useful FLOPs are counted. */
+/* The compilations that run one after another in a call, such as the parts of the gradients. `whole` has one graph
+   of the whole call, from which useful FLOPs are counted. */
 struct call_parts {
     const struct compilation *whole, *const *part;
     int parts;

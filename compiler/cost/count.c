@@ -28,14 +28,14 @@ struct counter {
     struct ids ids;
     int query, key, chunk; /* axes; -1: there is no such axis */
     int64_t extent[MAX_AXES];
-    double useful[MAX_AXES];     /* the extents of constant axes, with equal features counted once */
-    const struct expr **needed;  /* of each value: the region of points that are used, or NULL */
-    bool *for_pairs, *for_state; /* of each value with one point per key: whether pairs use it; whether a state uses
-                                    it */
+    double useful[MAX_AXES];    /* the extents of constant axes. Equal features count once */
+    const struct expr **needed; /* for each value: the region of its points that are used, or NULL */
+    /* For each value with one point per key: whether a pair needs it, and whether a state needs it. */
+    bool *for_pairs, *for_state;
     int regions;
     struct region {
         const struct expr *where;
-        double pairs; /* over all heads of one batch entry */
+        double pairs; /* the number of pairs over all heads of one batch entry */
     } region[MAX_REGIONS];
     double pairs;   /* pairs in the sums over keys, of all heads and batch entries */
     double visited; /* visited pairs, of all heads and batch entries */
@@ -43,13 +43,13 @@ struct counter {
     struct room {
         struct attn_range *range;
         int64_t count, capacity;
-    } reach, whole; /* keys of the current query: `reach` has at least the region's keys, `whole` at most */
+    } reach, whole; /* `reach` contains the region's keys for the current query. The region contains `whole`. */
     bool exact;
 };
 
 /* ---- features that are equal ---- */
 
-/* Returns a random-looking number for an element of value `of`. Equal elements have equal numbers. */
+/* Returns a pseudo-random number for an element of value `of`. Equal elements have equal numbers. */
 static double stand_in(int of, const int64_t *sub, int rank)
 {
     uint64_t x = (uint64_t)of + 1;
@@ -66,8 +66,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the number of different features of a map along an axis. Operands are tables, or numbers of stand_in(). All
-   other axes are at index `other`. */
+/* Returns the number of different features that a map computes along `axis`. An operand is a table, or has numbers
+   from stand_in(). The index of all other axes is `other`. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
@@ -144,7 +144,8 @@ static const struct expr *both(const struct counter *x, const struct expr *a, co
     return expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
-/* Adds `where` to the regions of the operands of e. A SELECT by indices needs an operand only where it chooses it. */
+/* Adds `where` to the regions of the operands of e. If the condition of a SELECT has no operand, each branch needs
+   its operands only where the condition selects it. */
 static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
 {
     if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
@@ -257,8 +258,8 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
     out->count = attn_union(out->range, out->count, from, to);
 }
 
-/* Returns the number of keys from <= j < to in the region, for the row's query. Only keys in `some` but not in
-   `every` are tested. */
+/* Returns the number of keys from <= j < to in the region, for the row's query. Keys in the ranges `every` count
+   without a test. Other keys in the ranges `some` are tested. */
 static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to,
                            int64_t *tests)
 {
@@ -281,7 +282,7 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* To save time, one query is counted for several neighbours. Returns how many, so that there are at most MAX_TESTS
+/* To save time, one query is counted in place of several neighbours. Returns their number, for at most MAX_TESTS
    tests. One query takes `spent_each` tests. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
@@ -291,8 +292,8 @@ static int64_t step_of(struct counter *x, double spent_each)
     return step;
 }
 
-/* Returns the query that is counted for the queries i, …, i + group - 1. The choice is pseudo-random, because a mask
-   may be periodic. */
+/* Returns the one query that is counted in place of i, …, i + group - 1. The choice is pseudo-random, because a
+   mask may be periodic. */
 static int64_t chosen(int64_t i, int64_t group)
 {
     return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
@@ -318,7 +319,7 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
     return pairs;
 }
 
-/* ---- regions that read ids. If the query and the document of the key are fixed, all ids are constants ---- */
+/* ---- regions that read ids ---- */
 
 /* Whether e reads ids only at the key, or at positions independent of the key. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
@@ -467,8 +468,7 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* Returns the number of keys that a state sums. A key counts if `where` contains it for the next or the previous
-   chunk. */
+/* Returns the number of keys that a state sums: the keys that `where` contains for the next or the previous chunk. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
     if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
@@ -487,7 +487,7 @@ static double keys_of(struct counter *x, const struct expr *where)
     return (double)keys;
 }
 
-/* ---- a value ---- */
+/* ---- the points of a value ---- */
 
 static int operations(const struct expr *e)
 {
@@ -560,7 +560,7 @@ static double computed_points(struct counter *x, int n, uint32_t axes)
 
 /* ---- totals ---- */
 
-/* Finds the number of pairs in the sums over keys. Of several sums, the largest counts. */
+/* Finds the number of pairs in the sums over keys. If there are several sums, the largest number counts. */
 static void find_pairs(struct counter *x)
 {
     for (int n = 0; n < x->g->values; n++) {

@@ -62,7 +62,7 @@ double value_work(const struct graph *g, const struct value *v)
 }
 
 struct work {
-    double pair, query, key, state; /* for one pair, one query, one key; `state` is not used */
+    double pair, query, key, state; /* the work for one pair, one query and one key. `state` is not used */
 };
 
 static struct work work_of(const struct graph *g)
@@ -97,8 +97,8 @@ double fold_work(const struct compilation *c)
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
-/* Returns the work of the quadratic form for a query with `keys` keys. Each tile of queries repeats the work for
-   single keys, so a query bears a share of it. */
+/* Returns the work of the quadratic form for one query with `keys` keys. Each tile of queries repeats the work per
+   key, and divides it among its queries. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
@@ -113,10 +113,11 @@ static double tokens_of(const struct problem_size *size)
 }
 
 /* The products of bf16 to count.
-   - matrix: products on matrix units; false: other products
-   - token: products for one token; false: products for one pair
-   - terms: operands are sums of bf16 terms, and each product of two terms counts; false: one product counts
-   - copies: count the work of copying operands, not the products */
+   - matrix: true: products on matrix units; false: all other products
+   - token: true: products for one token; false: products for one pair
+   - terms: true: operands are sums of bf16 terms, and each product of two terms counts; false: each product counts
+     once
+   - copies: true: the work of copying operands counts; false: the products count */
 struct wanted {
     bool matrix, token, terms, copies;
     double chunk; /* the number of tokens in a chunk */
@@ -136,8 +137,8 @@ static double work_of_copies(const struct loops *l, const struct stmt *s, double
            (first * array_terms(&l->array[s->operand[0].of]) + second * array_terms(&l->array[s->operand[1].of]));
 }
 
-/* Returns the work of the products that `want` describes. `inside` is the number of loops over sequences around the
-   list. */
+/* Returns the work of the products that `want` describes, in list s. `inside`: the number of loops over sequences
+   around s. */
 static double products_of_bf16(const struct loops *l, const struct stmt *s, const struct wanted *want, int inside)
 {
     double work = 0;
@@ -237,12 +238,12 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
                         : 0;
     if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
-    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* saved = 0: the length does
-                                                                                           not depend on the target */
+    /* Saved = 0, so the length does not depend on the target. */
+    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0);
     if (linear->spec->max_length && linear->spec->max_length < length)
         return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",
                             length, (long long)linear->spec->max_length);
-    for (int v = 0; v < g->values; v++) { /* does the state sum only the first keys? */
+    for (int v = 0; v < g->values; v++) { /* a state may sum only the first keys */
         const struct expr *where = g->value[v].where;
         if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
             continue;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If a loop has more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample are counted. With tests
-   of tiles, the sample takes at most about MAX_ASKED tests. */
+/* If a loop has more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample are counted. If tiles
+   are tested, the sample takes at most about MAX_ASKED tests. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
@@ -116,7 +116,7 @@ static const struct stmt *tiles_in(const struct stmt *keys, int query)
     return NULL;
 }
 
-/* Returns the number of queries that process the current tile of keys. `tiles` is the loop over their tiles. */
+/* Returns the number of queries that process the current tile of keys. `tiles`: the loop over the tiles of queries. */
 static int64_t queries_using(struct walk *w, const struct stmt *tiles)
 {
     const int64_t lo = w->lo[w->query], hi = w->hi[w->query];
@@ -187,15 +187,15 @@ static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t
     return first < to;
 }
 
-/* Returns the iteration that is counted for n, …, n + group - 1. The choice is pseudo-random, because a mask may be
-   periodic. */
+/* Returns the one iteration that is counted in place of n, …, n + group - 1. The choice is pseudo-random, because a
+   mask may be periodic. */
 static int64_t chosen(int64_t n, int64_t group)
 {
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* Returns how many tests decide whether to skip a tile of keys. `block`: the number of queries that share tiles of
-   keys. */
+/* Returns how often the loops test whether to skip a tile of keys. `block`: the number of queries that share tiles
+   of keys. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;
@@ -231,7 +231,7 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     w->stride[s->axis] = stride;
 }
 
-/* Whether a statement in the list, or inside it, has the axis. */
+/* Whether a statement in list s has the axis, at any depth. */
 static bool computes_over(const struct stmt *s, int axis)
 {
     bool found = false;
@@ -242,7 +242,7 @@ static bool computes_over(const struct stmt *s, int axis)
     return found;
 }
 
-/* Whether a loop in the list, or inside it, runs over a sequence other than `axis`. */
+/* Whether a loop in list s runs over a sequence other than `axis`, at any depth. */
 static bool runs_over_another(const struct walk *w, const struct stmt *s, int axis)
 {
     for (; s; s = s->next)
@@ -261,7 +261,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_N_Q:
         case SIZE_N_K:
             if (w->query >= 0 && w->query != s->axis) {
-                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else the loop has no pairs */
+                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* otherwise the loop visits no pairs */
             } else if (w->query == s->axis || runs_over_another(w, s->body, s->axis))
                 iterate(w, s, weight);
             break;

@@ -18,15 +18,18 @@
 enum program_kind {
     PROGRAM_FORWARD,
     PROGRAM_FORWARD_SAVING, /* forward, and stores the saved rows */
-    PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for backward without them */
+    PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for a backward without a saving forward */
     PROGRAM_ROW_SUMS,       /* sums over each row of `dout`, for several gradients */
-    PROGRAM_GRADIENTS,      /* gradients from saved rows and row sums. For a gradient that sums over all rows, only
-                               the sum of each slice */
-    PROGRAM_TOTALS,         /* adds these partial sums, and computes gradients from the totals */
-    PROGRAM_FROM_SUMS,      /* gradients from sums that a PROGRAM_GRADIENTS stored */
-    PROGRAM_UNSAVED,        /* all gradients, without saved rows. `attnc check` interprets the graph; there is no C */
-    PROGRAM_EXTEND,         /* forward for new tokens; the state has the sums of all full chunks */
-    PROGRAM_FOLD_STATES,    /* adds a second state to the caller's; n_k is the number of its keys */
+    /* Computes gradients from saved rows and row sums. If a gradient is a sum over all rows, computes only the sum
+       of each slice. */
+    PROGRAM_GRADIENTS,
+    /* Adds the sums that PROGRAM_GRADIENTS stored for slices, and computes gradients from the totals. */
+    PROGRAM_TOTALS,
+    PROGRAM_FROM_SUMS, /* computes gradients from sums that PROGRAM_GRADIENTS stored */
+    /* Computes all gradients without saved rows. Only `attnc check` uses it, and interprets its graph. */
+    PROGRAM_UNSAVED,
+    PROGRAM_EXTEND,         /* forward for new tokens, with a state that has the sums of all full chunks */
+    PROGRAM_FOLD_STATES,    /* adds a second state, of n_k keys, to the caller's state */
     PROGRAM_QUERY_PREPARED, /* forward with prepared (normalised, rotated, …) keys of a state */
     PROGRAM_PREPARE_KEYS,   /* prepares new keys for a state */
     PROGRAM_PREFIX_TERMS,   /* the terms of prefix sums (pass/prefix_sums.c) */
@@ -36,7 +39,7 @@ enum program_kind {
 /* The program of a compilation, and its form. */
 struct program {
     enum program_kind kind;
-    int group;       /* the number, from 1, of a group of gradients with common loops; 0: all */
+    int group;       /* the number, from 1, of a group of gradients that share loops. 0: all groups */
     bool linear;     /* the linear form; otherwise the quadratic form */
     bool few;        /* the quadratic form for few queries */
     bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
@@ -47,33 +50,34 @@ struct program {
 /* ---- questions about a program (program.c) ---- */
 
 bool program_is_forward(const struct program *p);
-bool program_saves_rows(const struct program *p); /* is PROGRAM_FORWARD_SAVING */
+bool program_saves_rows(const struct program *p);
 /* Whether the program computes rows of the result, or saved rows, from pairs. */
 bool program_sums_rows(const struct program *p);
-bool program_is_backward(const struct program *p);          /* computes gradients, or a step towards them */
-bool program_is_differentiated(const struct program *p);    /* computes gradients, or saves rows for gradients */
-bool program_outputs_gradients(const struct program *p);    /* outputs gradients; the caller may want only some */
+bool program_is_backward(const struct program *p);       /* computes gradients, or a step towards them */
+bool program_is_differentiated(const struct program *p); /* computes gradients, or saves rows for gradients */
+/* Outputs gradients, of which the caller may request only some. */
+bool program_outputs_gradients(const struct program *p);
 bool program_has_weight_gradients(const struct program *p); /* differentiates weights of pairs */
-bool program_reads_saved(const struct program *p);          /* reads saved rows: is PROGRAM_GRADIENTS */
-bool program_recomputes_saved(const struct program *p);     /* is PROGRAM_SAVED_ROWS */
-bool program_sums_dout(const struct program *p);            /* is PROGRAM_ROW_SUMS */
-bool program_adds_totals(const struct program *p);          /* is PROGRAM_TOTALS */
-bool program_takes_sums(const struct program *p);           /* is PROGRAM_FROM_SUMS */
-bool program_is_unsaved(const struct program *p);           /* is PROGRAM_UNSAVED */
-bool program_keeps_state(const struct program *p);          /* has carried sums in the caller's state */
-bool program_folds_states(const struct program *p);         /* is PROGRAM_FOLD_STATES */
-bool program_takes_prepared(const struct program *p);       /* is PROGRAM_QUERY_PREPARED */
-bool program_prepares_keys(const struct program *p);        /* is PROGRAM_PREPARE_KEYS */
-bool program_computes_terms(const struct program *p);       /* is PROGRAM_PREFIX_TERMS */
-bool program_corrects_values(const struct program *p);      /* is PROGRAM_CORRECT_VALUES */
+bool program_reads_saved(const struct program *p);
+bool program_recomputes_saved(const struct program *p);
+bool program_sums_dout(const struct program *p);
+bool program_adds_totals(const struct program *p);
+bool program_takes_sums(const struct program *p);
+bool program_is_unsaved(const struct program *p);
+bool program_keeps_state(const struct program *p); /* has carried sums in the caller's state */
+bool program_folds_states(const struct program *p);
+bool program_takes_prepared(const struct program *p);
+bool program_prepares_keys(const struct program *p);
+bool program_computes_terms(const struct program *p);
+bool program_corrects_values(const struct program *p);
 /* The base name of the program's C functions, such as "rows" or "linear_saved". NULL if the program outputs
    gradients, whose names are used instead. */
 const char *program_function(const struct program *p);
 
 /* Limits:
    - few queries: n_q <= MAX_FEW_QUERIES and heads / kv_heads * n_q <= MAX_FEW_ROWS
-   - the form "heads": at most MAX_FEW_QUERIES queries, and at least MANY_HEADS query heads per key/value head. Several
-     queries need one key/value head, because an array has one stride of heads.
+   - the form "heads": at most MAX_FEW_QUERIES queries, and at least MANY_HEADS query heads per key/value head. With
+     more than one query, there must be a single key/value head, because an array has only one stride of heads.
    - PROGRAM_EXTEND with short tiles: at most FEW_TOKENS tokens */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, MANY_HEADS = 32, FEW_TOKENS = 16 };
 
@@ -91,16 +95,16 @@ struct separated_form {
 /* The graphs of the programs that compute gradients (pass differentiate). NULL: not needed. */
 struct gradient_graphs {
     int groups;  /* groups of gradients that share loops */
-    int results; /* outputs of forward; in `saving`, the saved rows follow */
+    int results; /* the number of forward's outputs. In `saving`, the saved rows follow them */
     struct graph *saving, *row_sums, *totals, *from_sums;
-    const struct graph *parts; /* all groups; an input with `sums` is an output of another group */
+    const struct graph *parts; /* the gradients of all groups. An input with `sums` is an output of another group */
 };
 
 struct tiling {
     int64_t tile_q, tile_k; /* queries and keys of a tile */
-    int64_t block_q;        /* the tiles of this many queries share packed tiles of keys (pass/block_queries.c); 0:
-                               none */
-    int64_t feature_part;   /* features of a tile (pass/feature_parts.c); 0: all */
+    /* The number of queries whose tiles share packed tiles of keys (pass/block_queries.c). 0: no sharing. */
+    int64_t block_q;
+    int64_t feature_part; /* features of a tile (pass/feature_parts.c); 0: all */
 };
 
 /* The layout of the caller's state. The pass expose_state sets the first two members, the driver the others. */
@@ -108,8 +112,8 @@ struct state_layout {
     int64_t chunk;     /* the state has sums over full chunks of this many keys; 0: it has keys and values */
     bool slot_is_kept; /* the sums have the layout of a slot, so queries read them in place */
     const struct compilation *few_tokens; /* the program with short tiles, or NULL */
-    int64_t read_first, read_back;        /* the state stores the first `read_first` and the last `read_back` keys;
-                                             read_back < 0: all */
+    /* The state stores the first `read_first` and the last `read_back` keys. read_back < 0: it stores all keys. */
+    int64_t read_first, read_back;
 };
 
 /* Statements for a thread that processes a whole head (pass/one_thread.c), or NULL.
@@ -120,9 +124,10 @@ struct one_thread_body {
 };
 
 struct register_block {
-    int rows, vectors; /* a product keeps rows * vectors accumulators in registers, `vectors` more for the second
-                          operand, and one for the first */
-    int unroll;        /* vectors that a map computes at a time */
+    /* A product uses rows * vectors registers for accumulators, `vectors` for the second operand and one for the
+       first. */
+    int rows, vectors;
+    int unroll; /* vectors that a map computes at a time */
 };
 
 /* One program compiled for one target: the input and results of all passes (pass/pipeline.c, pass/pipeline.def). */
@@ -155,20 +160,21 @@ int64_t queries_together(const struct compilation *c);
 /* The tiles for messages, such as "16 queries and 96 keys, in blocks of 256 queries". */
 const char *compilation_tiles(struct arena *arena, const struct compilation *c);
 
-/* The value of the knob in the schedule, or `otherwise`. */
+/* The value of the knob in the schedule, or `otherwise` if the schedule does not set it. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
 
-/* The value of the knob `crossover` for: never use the linear form. */
+/* The value of the knob `crossover` that switches the linear form off. */
 enum { NEVER = 2147483647 };
 
 /* The input of a knob_function. */
 struct knob_case {
     bool backward; /* a knob of gradients; otherwise of forward */
     const struct target *target;
-    const struct compilation *quadratic, *linear; /* compiled without a schedule; NULL: no such form */
+    const struct compilation *quadratic, *linear; /* compiled without a schedule. NULL: the form does not exist */
     const struct compilation *form;               /* the form that the default is for */
-    int64_t keys, crossover; /* keys: the number of keys to tune for; 0: any. crossover: the linear form is the
-                                default from here on */
+    /* keys: the number of keys to tune for, or 0 for any number. crossover: the number of keys from which the
+       linear form is the default */
+    int64_t keys, crossover;
 };
 
 enum { MAX_KNOBS = 12, MAX_KNOB_VALUES = 24 };
@@ -196,7 +202,7 @@ enum {
 
 /* Inserts a value in ascending order, if it is new and there is room. */
 void knob_add_value(struct tune_knob *knob, int64_t value);
-/* Replaces the values by `by_default`, the default, and the `count` numbers in `value`. */
+/* Replaces the values by the default `by_default` and the `count` numbers in `value`. */
 void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value);
 
 enum { DEFAULT_ROWS = 6 };

@@ -53,7 +53,7 @@ static int row_of(const struct target *t)
    faster. */
 bool target_runs(const struct target *t)
 {
-    /* The table with evaluated conditions: "" if true, NULL if false. */
+    /* The table of targets, with each condition evaluated: "" if true, NULL if false. */
 #define ALWAYS ""
 #define CONDITION(...) (__VA_ARGS__) ? "" : NULL
 #define TARGET(...) {__VA_ARGS__},
@@ -113,7 +113,7 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
     const struct target *row = &rows[row_of(t)];
     const struct target *with[TARGET_FEATURES + 1] = {t};
     int count = 1;
-    for (int f = 0; f < TARGET_FEATURES; f++) { /* the version for feature f has all features before f, too */
+    for (int f = 0; f < TARGET_FEATURES; f++) { /* the version for feature f also has all earlier features */
         if (features[f].dtype != dtype || !row->with[f].attribute) continue;
         const struct target *before = with[count - 1];
         struct target *made = arena_alloc(arena, sizeof *made);

@@ -61,7 +61,7 @@ const char *target_features_text(struct arena *arena, const struct target *t); /
 int target_rank(const struct target *t);  /* the number of its row in target.def; 0 is the most capable */
 const struct target *target_at(int rank); /* the target with this rank; NULL after the last */
 const char *target_architecture(const struct target *t); /* "x86_64", or "any" */
-/* Whether attnc compiles for this target without --target. `machine` is an architecture such as "arm64". NULL: of
+/* Whether attnc compiles for this target without --target. `machine`: an architecture such as "arm64". NULL means
    this machine. */
 bool target_is_default(const struct target *t, const char *machine);
 const char *const *target_names(void); /* the list ends with NULL */
