@@ -45,7 +45,8 @@ class Browser:
 
     @staticmethod
     def moved(pair):
-        """Moves the ends of a pipe away from the browser's descriptors 3 and 4."""
+        """Yields the ends of a pipe, so that each is duplicated, and closes the originals. Descriptors 3 and 4 are
+        the browser's."""
         for end in pair:
             yield end
             os.close(end)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo on a short text: its figures, and its errors.
+# Tests the demo on a short text: its figures and its errors.
 set -u
 cd "$(dirname "$0")/.."
 program=${ATTNC_BUILD:-$PWD/build}/examples/next_byte/next_byte
@@ -26,8 +26,9 @@ mkdir "$folder/a b"
 cp "$text" "$folder/a b/text"
 if (cd "$folder" && "$program" "a b/text" --bytes 8192 --threads 2) >"$folder/table" 2>"$folder/err" </dev/null; then
     ok runs
-    # kernel, minimum and maximum share of correct bytes. NumPy with other random vectors has 49, 11, 29 and 48 percent.
-    # Random features are little better than the most frequent byte, which has 15.6 percent.
+    # Each line below is a kernel, and the minimum and maximum percentage of correct bytes. In NumPy, the kernels
+    # with other random vectors have 49, 11, 29 and 48 percent. The most frequent byte alone has 15.6 percent, which
+    # random features hardly exceed.
     while IFS='|' read -r kernel least most; do
         row=$(grep "^$kernel " "$folder/table")
         correct=$(sed -E 's/.* ([0-9.]+)% .* ms .*/\1/' <<<"$row")
@@ -84,7 +85,7 @@ for kernel in softmax 'polysketch, r = 32'; do
     # steps, seconds, ms per step, bits before and after, correct after and before
     pattern="s/^$kernel +40 +[0-9.]+ +[0-9.]+ +([0-9.]+) +([0-9.]+) +([0-9.]+)% +([0-9.]+)%$/\\1 \\2 \\3 \\4/p"
     row=$(sed -nE "$pattern" "$folder/trained2")
-    # 8 bits without any knowledge, 4.6 from byte frequencies
+    # Without training, a byte needs 8 bits. With the frequencies of bytes alone, it needs 4.6.
     if awk '{ exit !($1 > 7.5 && $2 < 4.5 && $3 > 15 && $4 < 5) }' <<<"${row:-0 0 0 0}"; then ok "trained/$kernel"
     else fail "trained/$kernel" "'$row': bits before and after, correct after and before"
     fi

@@ -73,7 +73,7 @@ def good(validator, path):
         with open(path, 'rb') as f:
             return not list(validator.iter_errors(yaml.load(f.read(), Loader=definitions.Loader)))
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
-        return False   # an anchor inside itself never ends
+        return False   # An anchor that contains itself causes endless recursion.
 
 
 @case
@@ -304,7 +304,7 @@ def options_are_those_of_help(place):
     check(told == offered, '--help alone: %s; completion alone: %s' % (sorted(told - offered), sorted(offered - told)))
     for option in offered:
         done = place.attnc(option + ('=' if option.startswith('--') else ''), status=(0, 1, 2))
-        said = done.stderr or ''   # an option without a value
+        said = done.stderr or ''   # Every option is given with an empty value or without one.
         check(option in ('--help', '--version') or 'there is no option' not in said
               or "did you mean '%s'?" % option in said, '%s is no option' % option)
 
@@ -355,7 +355,7 @@ def manual_is_whole(place):
 
 @case
 def parameters_are_named(place):
-    """The reference lists every array of a variant with the kernel's name."""
+    """The reference lists every array under the name that it has in the kernel."""
     reference = execute([os.path.join(BUILD, 'tests', 'written'), 'specs/README.md']).stdout
     sketch = 'similarity.polysketch={degree: 8, sketch: 2, map: %s}'
     named = set()
@@ -366,7 +366,7 @@ def parameters_are_named(place):
         made = json.loads(place.attnc(spec, *settings, '--emit', 'json', '--stdout', '--quiet').stdout)
         named |= {p['name'] for p in made['parameters']}
     check({'bias', 'sketch.1.g2.w3', 'project.f', 'features.wq', 'document'} <= named, 'parameters: %s' % sorted(named))
-    # the reference calls a product of the sketch P, and both networks are described as the first
+    # The reference calls every product of the sketch P, and describes only the first of its two networks.
     general = {re.sub(r'^P\.g2\.', 'P.g1.', re.sub(r'^sketch(\.[01])*', 'P', name)) for name in named}
     missing = [name for name in sorted(general) if '`%s`' % name not in reference]
     check(not missing, 'not in the reference: %s' % missing)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# examples/decode: a state gives the same bytes as forward for each byte; constant states; saved states; errors.
+# Tests examples/decode: with a state, it must write the bytes that it writes without one. Also tests the size of
+# states, saved states and errors.
 set -u
 cd "$(dirname "$0")/.."
 program=${ATTNC_BUILD:-$PWD/build}/examples/decode/decode
@@ -40,7 +41,7 @@ else fail trains "$(tail -n 1 "$folder/err")"
 fi
 if make again --length 20 && ! [ -s "$folder/err" ]; then same trains/once again trained; else fail trains/once "$(head -n 1 "$folder/err")"; fi
 
-# ---- with a state as with forward
+# ---- with a state, the bytes are those of forward
 
 for kind in softmax polysketch; do
     for way in '0 --prompt The' '0.8 --prompt The' 0.8; do
@@ -99,7 +100,7 @@ done
 
 # ---- the size of a state
 
-size() { # KIND CAPACITY LENGTH
+size() { # usage: size KIND CAPACITY LENGTH
     make made --only "$1" --capacity "$2" --length "$3" --save "$folder/state" && stat -c %s "$folder/state"
 }
 small=$(size polysketch 600 10) large=$(size polysketch 100000 1000)
@@ -113,7 +114,7 @@ if "$program" "$folder/text" --models "$folder/models" --length 20 --times 2048 
 else fail times "$(tail -n 3 "$folder/table" | tr '\n' ' ')"
 fi
 
-# ---- refused: expect NAME STATUS PATTERN ARGUMENT…
+# ---- errors: expect NAME STATUS PATTERN ARGUMENT…
 
 expect() {
     local name=$1 status=$2 pattern=$3 got=0

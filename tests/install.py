@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""An installed attnc in users' builds: the commands of examples/README.md, in folders with a blank in their names."""
+"""Tests an installed attnc in users' builds. The commands are those of examples/README.md. All folders have a blank
+in their names."""
 import fnmatch
 import glob
 import json
@@ -290,7 +291,7 @@ def other_languages(place):
 
 @case()
 def kernels_do_not_clash(place):
-    """One program has all specs. Each exports only names that begin with its name."""
+    """One program links the kernels of all specs. Each kernel exports only names that begin with the spec's name."""
     place.needs('cc', 'nm')
     cc = shutil.which('clang-19') or 'cc'   # takes half the time without optimisation
     specs = sorted(glob.glob(place.prefix + '/share/attnc/specs/*.yaml'))
@@ -340,7 +341,7 @@ def library_by_hand(place):
     names = exported(place, 'libsoft.so', '-D')
     check('soft_forward' in names and not [n for n in names if n.startswith('attn')], 'exported: %s' % names)
     check('attn_problem_check' in exported(place, 'libsoft.so'), 'the runtime is not in it')
-    # the shared runtime shows the names that are hidden there
+    # A program with hidden visibility finds attn_strerror in the shared runtime.
     place.write('main.c',
                 '#include <attnrt.h>\n#include <stdio.h>\nint main(void) { return puts(attn_strerror(0)) < 0; }\n')
     place.run(['bash', '-ec', 'eval "cc -fvisibility=hidden main.c $(pkg-config --cflags --libs attnrt) -o main"'])
@@ -358,7 +359,7 @@ FLOW = ('{name: softmax, description: in one line, similarity: {softmax: {scale:
 @case('Unix Makefiles')
 @case('Ninja')
 def cmake_kernels_of_another_directory(place, generator):
-    """Kernels are made below their program's directory, and again when their spec changes."""
+    """Kernels are built below the directory of their program. If a spec changes, its kernel is built again."""
     place.needs('cmake', {'Ninja': 'ninja', 'Unix Makefiles': 'make'}[generator])
     folder = os.path.join(place.examples(), 'cmake')
     os.remove(folder + '/softmax.yaml')
@@ -688,7 +689,7 @@ def without_attnc(place):
 
 
 def fetching(place, folder):
-    """examples/cmake with attnc as a subproject, by the lines of examples/README.md."""
+    """Builds examples/cmake with attnc as a subproject, using the lines of examples/README.md."""
     lines = [text for word, text in installed.blocks(os.path.join('examples', 'README.md'), 'cmake') if word == 'cmake']
     check(len(lines) == 1, 'not one block of CMake: %s' % lines)
     with open(folder + '/CMakeLists.txt') as f:
@@ -742,7 +743,7 @@ def cmake_fetches_the_runtime_in_a_cross_build(place):
 
 @case()
 def cmake_finds_a_build_folder(place):
-    """attnc in its build folder, not installed."""
+    """CMake uses attnc from its build folder, without installation."""
     place.needs('cmake')
     folder, built = os.path.join(place.examples(), 'cmake'), os.path.dirname(place.suite.attnc)
     with open(folder + '/CMakeLists.txt', 'a') as f:
@@ -781,7 +782,7 @@ def cmake_refuses_what_it_does_not_understand(place):
 
 @case()
 def compilers_mixed(place):
-    """A kernel by gcc in a program by clang, and the reverse, with both OpenMP libraries."""
+    """A program compiled by clang calls a kernel compiled by gcc, and the reverse, with both OpenMP libraries."""
     place.needs('gcc', 'clang-19')
     folder = os.path.join(place.examples(), 'make')
     place.run(['attnc', 'softmax.yaml', 'polynomial.yaml'], cwd=folder)
@@ -808,7 +809,7 @@ def compilers_mixed(place):
 
 @case()
 def subproject_in_a_cross_build(place):
-    """attnc is for this machine; kernels and the runtime are for another."""
+    """attnc runs on this machine. The kernels and the runtime are compiled for another machine."""
     place.needs('gcc', 'aarch64-linux-gnu-gcc', 'qemu-aarch64', 'meson')
     if platform.machine() == 'aarch64':
         raise Skip('this is the other machine')

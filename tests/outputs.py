@@ -289,7 +289,7 @@ def python_takes_dlpack(place):
 
 
 class Capsule:
-    """A DLPack 1.0 tensor of a NumPy array. `flags` 1: read-only."""
+    """A DLPack 1.0 tensor of a NumPy array. If `flags` is 1, it is read-only."""
 
     def __init__(self, made, array, flags=0, code=2):
         self.array = array
@@ -536,7 +536,7 @@ def python_cannot_have_every_name(place):
     imported = re.findall(r'^ *(?:import|from) (\w+)', place.attnc('soft.yaml', '--emit', 'py', '--stdout').stdout,
                           flags=re.M)
     check(len(imported) > 7 and all(map(refused, imported)), 'imports %s' % imported)
-    compiled(place, SOFTMAX.replace('soft', 'print', 1)) # a function's name is allowed
+    compiled(place, SOFTMAX.replace('soft', 'print', 1)) # A spec may have the name of a Python function.
     check('(1, 2, 3, 8)' in program(place, 'import print as attention, numpy as np', 'q = np.ones((1, 2, 3, 8), "f4")',
                                     'print(attention.forward(q, q, q).shape)'), 'print')
 

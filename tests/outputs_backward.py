@@ -1,4 +1,4 @@
-"""Gradients in outputs of --emit: the Python module and the JSON description."""
+"""Tests the gradients in the Python module and in the JSON description that --emit writes."""
 import json
 import re
 import threading
@@ -67,13 +67,13 @@ def python_differentiates(place):
         for name, a, b in zip(NAMES, some, first):
             check((a is None) == (name not in wanted), 'wanted=%r gives %s' % (wanted, name))
             close(b if a is None else a, b, 0, 'wanted=%r: %s' % (wanted, name))
-    # a used Saved() serves other sizes, too
+    # A Saved() that was used before also serves other sizes.
     small = [a[:1, :, :3] for a in (q, k, v, dout)]
     again = soft.Saved()
     soft.forward(q, k, v, saved=again)
     small_out = soft.forward(*small[:3], saved=again)
     same(soft.backward(*small[:3], small_out, small[3], saved=again), made_of(soft, *small), 'a Saved once more')
-    # rows of the outputs are not adjacent
+    # The rows of each array are not adjacent.
     turned = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (q, k, v, out, dout)]
     same(soft.backward(*turned, saved=saved), first, '[B,N,H,D]')
     shared = np.broadcast_to(dout[:1], dout.shape)

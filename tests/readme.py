@@ -22,7 +22,7 @@ from suite import ROOT, Skip, Suite, check, execute
 README, RUNTIME, PYTHON, EXAMPLES, SPECS, MANUAL, CONTRIBUTING = DOCUMENTS = (
     'README.md', 'runtime/README.md', 'runtime/python/README.md', 'examples/README.md', 'specs/README.md',
     'compiler/manual/attnc.md', 'CONTRIBUTING.md')
-# whose links are checked, too
+# the documents whose links are checked
 LINKED = DOCUMENTS + ('CHANGELOG.md', 'examples/decode/README.md', 'examples/train/README.md', 'tests/peers/README.md',
                       'compiler/manual/spec.md')
 CASES = []
@@ -30,7 +30,8 @@ SHOWN = []
 
 
 def shows(file, title, *words):
-    """A case for all blocks of a section; `words` are those after their fences."""
+    """Registers a case that runs all blocks of a section. `words` are the words after the opening fences of these
+    blocks."""
     def register(function):
         CASES.append((function, ()))
         SHOWN.append((file, title, words))
@@ -66,7 +67,7 @@ def texts(file, title):
 
 
 def said_in(file, pattern):
-    """A part of a sentence of a document. Lines may end anywhere."""
+    """Returns what `pattern` finds in a document. Its sentences may have line ends anywhere."""
     found = re.search(pattern, re.sub(r'\s+', ' ', read(file)))
     check(found, '%s does not say %s' % (file, pattern))
     return found[1]
@@ -293,7 +294,7 @@ for name in 'make', 'cpp', 'standalone':
 
 @shows(EXAMPLES, 'In your own build', '', 'cmake', 'meson', 'make')
 def a_kernel_in_your_build(place):
-    """By hand, CMake, Meson, make."""
+    """Follows the instructions to build by hand, and with CMake, Meson and make."""
     place.needs('cmake', 'meson', 'make')
     hand, cmake, meson, make = texts(EXAMPLES, 'In your own build')
     lines = cmake.splitlines()
@@ -313,7 +314,7 @@ def a_kernel_in_your_build(place):
 
 @case()
 def standalone_and_set_follow(place):
-    """The words that may follow in attnc_add_kernel()."""
+    """Tests the keywords of attnc_add_kernel() that examples/README.md lists."""
     place.needs('cmake')
     words = said_in(EXAMPLES, r'CMake [\d.]+; (.*?) may follow:')
     check({'TARGETS', 'SET', 'STANDALONE'} <= set(re.findall(r'`(\w+)', words)), words)

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser, Page
 from suite import Suite, check, execute
 
-# The runs of the page `several` (report_runs.c): trials, and the measured ones.
+# Each entry is (trials, measured trials) of a run on the page `several`. report_runs.c makes that page.
 RUNS = [(60, 45), (240, 178), (0, 0), (5, 0), (40, 28), (6, 4)]
 HOSTILE = '</script><script>document.title=\'taken\'</script><!--<script> & "quoted" \'names\' \ufffd\ufffd( \ufffd é'
 TITLE = 'Schedules measured by attnc tune'
@@ -59,7 +59,7 @@ def equal(got, wanted, what):
 
 
 class Reader(html.parser.HTMLParser):
-    """Reads the page: tables as rows of texts. An element must have an end."""
+    """Parses the page. `tables` has its tables as rows of texts. Every element must be closed."""
 
     def __init__(self, text):
         super().__init__()
@@ -266,7 +266,7 @@ def the_filter_filters(place):
         page.quiet()
 
 
-# ---------------------------------------------------------------- the charts
+# JavaScript that returns [trial, x, y] for each mark of a chart.
 
 # JavaScript: [trial, x, y] for each mark of a chart.
 MARKS = '''[...document.querySelectorAll("%s [data-trial]")].map(
@@ -332,7 +332,7 @@ def dots_stand_where_they_should(place):
               'the roofline is not in the order of times')
         said = page.run('document.querySelector("#run-1 .progress figure:nth-child(2) svg[role=img]").textContent')
         check('24 TFLOP/s' in said and '60 GB/s' in said, 'the lines of the roofline: %r' % said)
-        # the values of a knob, left to right
+        # The dots of a smaller value of tile_q lie to the left.
         values = dict(zip((int(n) - 1 for n in column(page, 0)), map(int, column(page, 6))))
         dots = page.run(MARKS % '#run-1 .knobs figure:first-child')
         places = {v: [x for trial, x, _ in dots if values[trial] == v] for v in sorted(set(values.values()))}

@@ -5,7 +5,7 @@
 
 listed=() # names, in the order of the list
 declare -A groups_of build_of line_of
-read_suites() { # FILE
+read_suites() { # usage: read_suites FILE
     local name groups build when line
     while read -r name groups build when line; do
         case $name in '' | '#'*) continue ;; esac
@@ -18,13 +18,13 @@ read_suites() { # FILE
     done <"$1"
 }
 
-is_named() { # SUITE WORD: the word is its name or one of its groups
+is_named() { # usage: is_named SUITE WORD. Succeeds if WORD is the name of the suite or of one of its groups.
     case ,$1,${groups_of[$1]}, in *",$2,"*) ;; *) return 1 ;; esac
 }
 
 chosen=()
 # Chooses suites by names and groups, or all. Status 2: an unknown name.
-choose_suites() { # NAME…
+choose_suites() { # usage: choose_suites NAME…
     local name word found
     for word; do
         found=
@@ -43,7 +43,7 @@ choose_suites() { # NAME…
 
 only= # the pattern of the cases to run, or empty
 # The command of a suite, with its words replaced.
-add_suite() { # NAME BUILD-FOLDER
+add_suite() { # usage: add_suite NAME BUILD-FOLDER
     local name=$1 build=$2 word words=()
     for word in ${line_of[$name]}; do
         case $word in
@@ -57,11 +57,11 @@ add_suite() { # NAME BUILD-FOLDER
     suite "$name" env ATTNC="$build/attnc" ATTNC_BUILD="$build" "${words[@]}"
 }
 
-# ---- their run
+# ---- running the suites
 
 suites=()
 declare -A command_of
-suite() { # NAME COMMAND…: to be run by run_suites
+suite() { # usage: suite NAME COMMAND…. run_suites will run the command.
     local name=$1
     shift
     suites+=("$name")
@@ -72,7 +72,7 @@ passed=0
 failed=0
 skipped=0
 reasons=()
-finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
+finish_suite() { # usage: finish_suite NAME STATUS LOG SECONDS SECONDS-OF-CPU
     local name=$1 status=$2 log=$3 seconds=$4 cpu=$5 last p=0 f=0 s=0 line
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$log" | tail -n 1 || :)
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
@@ -97,17 +97,17 @@ finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
     fi
 }
 
-# The seconds of CPU that a shell's processes took, from `times`.
-seconds_of_cpu() { # FILE
+# Prints the CPU seconds of a shell and its children. FILE has the output of `times`.
+seconds_of_cpu() { # usage: seconds_of_cpu FILE
     local line
     line=$(tail -n 1 "$1")
     [[ $line =~ ^([0-9]+)m([0-9]+).*\ ([0-9]+)m([0-9]+) ]] || return 0
     echo $((60 * (BASH_REMATCH[1] + BASH_REMATCH[3]) + BASH_REMATCH[2] + BASH_REMATCH[4]))
 }
 
-# Reads a line. After a time-out, bash has kept the first part.
+# The part of a line that was read before a time-out.
 half_read=
-read_line() { # DESCRIPTOR SECONDS; sets $line
+read_line() { # usage: read_line DESCRIPTOR SECONDS. Sets $line.
     local part whole=0
     read -r -t "$2" -u "$1" part || whole=1
     half_read+=$part
@@ -115,7 +115,7 @@ read_line() { # DESCRIPTOR SECONDS; sets $line
     line=$half_read half_read=
 }
 
-run_suites() { # LOGS JOBS
+run_suites() { # usage: run_suites LOGS JOBS
     local logs=$1 jobs=$2 name status next=0 ended line
     declare -A began=()
     rm -rf "$logs"

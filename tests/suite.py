@@ -31,7 +31,7 @@ def check(condition, why):
 
 
 def compiler(name):
-    """The path of gcc, clang or a C++ compiler. For clang, the one that code is tuned for."""
+    """Returns the path of gcc, clang or a C++ compiler. For clang, it is the version for which attnc is tuned."""
     for found in map(shutil.which, {'clang': ('clang-19', 'clang'), 'c++': ('g++', 'c++', 'clang++-19')}.get(name, (name,))):
         if found:
             return found
@@ -51,7 +51,8 @@ def signal_name(number):
 
 
 def processes_of(group):
-    """A line for each process of the group: number, state, CPU seconds, command. It shows why a command did not end."""
+    """Returns a line for each process of the group: its number, state, CPU seconds and command. The lines show why
+    a command did not end."""
     lines = []
     for path in glob.glob('/proc/[0-9]*/stat'):
         try:
@@ -90,7 +91,7 @@ def obeying_modes(*rights):
 
 
 class Suite:
-    """The command line, the cases and their run. `more` adds options."""
+    """A test program: its command line, its cases, and the functions that run them. `more` adds options."""
 
     def __init__(self, description, more=None):
         parser = argparse.ArgumentParser(description=description)

@@ -54,7 +54,7 @@ struct saved {
 bool stream_save(const struct stream *s, const char *path);
 /* Reads the header of a file. */
 bool saved_read(struct saved *h, const char *path);
-/* Loads the state into a stream with the file's copies and capacity. */
+/* Loads the state from a file. `s` must have the file's number of copies and capacity. */
 bool stream_load(struct stream *s, const char *path);
 
 #endif

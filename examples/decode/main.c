@@ -28,7 +28,7 @@ const char *const program = "decode";
 
 struct request {
     const char *file, *models, *prompt, *save, *load;
-    const struct model_kind *only; /* NULL: both */
+    const struct model_kind *only; /* the only kind of model to run, or NULL for both */
     struct learn_limit train;
     int64_t length, copies, capacity, times, seed, threads;
     double temperature;
@@ -71,7 +71,8 @@ static int wrong(const char *option, const char *takes)
     return 2;
 }
 
-/* Reads an option. `text`: the next argument. If it is the option's value, sets *used. Returns 0 or the exit status. */
+/* Reads an option. `text` is the next argument. If it is the option's value, sets *used. Returns 0 or the exit
+ * status. */
 static int read_option(struct request *r, const char *option, const char *text, bool *used)
 {
     const struct {
@@ -151,7 +152,7 @@ static int read_arguments(int argc, char **argv, struct request *r)
     return why ? 2 : 0;
 }
 
-/* Reads the text, once; returns false after a message. */
+/* Reads the text if that was not done before. Returns false after a message. */
 static bool text_there(struct request *r)
 {
     if (!r->byte && !(r->byte = file_read(r->file, MOST_BYTES, &r->bytes))) return false;

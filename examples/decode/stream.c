@@ -36,8 +36,8 @@ void stream_close(struct stream *s)
     *s = (struct stream){0};
 }
 
-/* Calls extend, which appends n tokens to each sequence, or lengths[s] tokens to sequence s. qkv, out: the strides
-   of the arrays. */
+/* Calls extend, which appends n tokens to each sequence, or lengths[s] tokens to sequence s. `qkv` and `out` are
+ * the strides of the arrays. */
 static int extend(struct stream *s, const int64_t *lengths, int64_t n, struct attn_strides qkv, struct attn_strides out)
 {
     struct attn_problem p = s->problem;

@@ -58,7 +58,8 @@ def form(attnc, name):
 
 
 def times(attnc, name, length):
-    """The time of softmax over that of the spec, and the milliseconds of the spec; a bench of both alternates them."""
+    """Measures the spec and softmax in turns. Returns the time of softmax divided by that of the spec, and the
+    spec's time in milliseconds."""
     rows = list(csv.DictReader(io.StringIO(run(attnc, 'bench', 'softmax', name, '--lengths', str(length), '--heads', '4',
                                                '--time', '0.2', '--csv', '--quiet'))))
     seconds = [float(row['best_s']) for row in rows if row['pass'] == 'forward']

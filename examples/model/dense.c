@@ -1,5 +1,5 @@
-/* Matrix products of the model. Threads share the rows. One thread computes an element, in a fixed order. So the
-   bits do not depend on the number of threads. */
+/* Matrix products of the model. Threads share the rows. Each element is computed by one thread in a fixed order, so
+ * the bits do not depend on the number of threads. */
 #include "model.h"
 
 /* A function with EACH_MACHINE is compiled for several processors. The dynamic loader picks a version. */

@@ -156,8 +156,8 @@ static void adam(struct training *t, int64_t step, double rate)
 
 /* ---- a text ---- */
 
-/* Predicts the first n bytes of the last quarter of the text. Sets element `which` of the arrays in *result: 0
-   before training, 1 after. */
+/* Predicts the first n bytes of the last quarter of the text. Sets element `which` of the arrays in *result.
+ * `which` is 0 before training and 1 after it. */
 static int evaluate(struct training *t, const unsigned char *byte, int64_t length, int which, struct learned *result)
 {
     const int64_t begin = length - length / 4 - 1;

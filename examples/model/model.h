@@ -11,7 +11,7 @@
 
 /* ---- products of row-major matrices (dense.c) ---- */
 
-/* c [n, m] = a [n, k] * b [k, m]. `adds`: adds to c. */
+/* c [n, m] = a [n, k] * b [k, m]. If `adds`, the product is added to c. */
 void dense_product(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, bool adds, int threads);
 /* c [k, m] = transposed a [n, k] * b [n, m]. */
 void dense_weight_gradient(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int threads);
@@ -30,7 +30,7 @@ enum {
 };
 enum model_weight { MODEL_EMBED, MODEL_QKV, MODEL_OUT, MODEL_UP, MODEL_DOWN, MODEL_READ, MODEL_WEIGHTS };
 
-/* The input of the model at one position: the byte at the position and the bytes before it, or 0 before the text. */
+/* The input of the model at one position: its byte and the bytes before it. Bytes before the text are 0. */
 struct window {
     unsigned char byte[MODEL_BYTES];
 };
@@ -48,7 +48,7 @@ struct model {
 };
 int64_t model_rows(enum model_weight w);
 int64_t model_columns(enum model_weight w);
-/* The index in `weight` at which a matrix begins. MODEL_WEIGHTS: the number of all elements. */
+/* Returns the index in `weight` at which a matrix begins. For MODEL_WEIGHTS, this is the number of all elements. */
 int64_t model_offset(enum model_weight w);
 
 /* Makes a model with random weights. Returns 0 or an attn_error. Call model_close in either case. */
@@ -56,8 +56,9 @@ int model_open(struct model *m, const struct attn_kernel *kernel, uint64_t seed)
 void model_close(struct model *m);
 /* Sets m->text to the name of the file without its folder. */
 void model_trained_on(struct model *m, const char *file);
-/* The strides of attention's arrays, for sequences of `rows` rows. model_side_by_side: of q, k and v, which are
-   columns of `qkv`. model_attended: of `attended`. */
+/* Return the strides of attention's arrays for sequences of `rows` rows.
+ * - model_side_by_side: of q, k and v, which are columns of `qkv`.
+ * - model_attended: of `attended`. */
 struct attn_strides model_side_by_side(int64_t rows);
 struct attn_strides model_attended(int64_t rows);
 
@@ -84,8 +85,9 @@ struct learn_limit {
 
 struct learned {
     int64_t steps;
-    double seconds, bits[2], accuracy[2]; /* [0] before and [1] after training, on the last quarter of the text,
-                                             which training does not use. bits: the mean loss per byte */
+    double seconds, bits[2], accuracy[2]; /* Elements [0] are from before training, and [1] from after it. They are
+                                           * of the last quarter of the text, which training does not use. `bits` is
+                                           * the mean loss per byte. */
     unsigned char *guess[2]; /* [length]: the predicted bytes of the last quarter, [0] before and [1] after training;
                                 or NULL */
 };
@@ -124,7 +126,7 @@ bool model_load(struct model *m, const struct attn_kernel *kernel, const char *p
 
 /* ---- the command line (options.c) ---- */
 
-/* Reads an integer. Returns false if `text` is none or out of range. */
+/* Reads an integer. Returns false if `text` is not an integer or is out of range. */
 bool read_number(const char *text, int64_t least, int64_t most, int64_t *value);
 enum { MOST_TRAINING = 100000 };
 /* Reads a number of steps, such as "100", or of seconds, such as "25s". Returns false if `text` is neither. */

@@ -13,8 +13,9 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* HEAD_DIM random signs, one per bit, for a byte in a role. Role 0: the byte at the position. Role r = 1 … CONTEXT:
-   the byte r positions before. */
+/* Returns HEAD_DIM random signs, one per bit, for a byte in a role.
+ * - Role 0 is the byte at the position.
+ * - Role r = 1 … CONTEXT is the byte r positions before. */
 static uint64_t signs(int role, unsigned char byte)
 {
     return splitmix64(splitmix64((uint64_t)role) ^ byte);

@@ -41,8 +41,8 @@ struct predictor {
     int (*attend)(const void *kernel, int64_t rows, const float *q, const float *k, const float *v, float *out);
     const void *kernel; /* passed to `attend` */
 };
-/* The main function of several examples. Reads the file argv[1], prints the percentage of correct bytes of each
-   predictor, and shows those of the first. */
+/* The main function of several examples. It reads the file argv[1] and prints the percentage of bytes that each
+ * predictor finds. For the first predictor, it also prints text with the correct bytes marked. */
 int predict(int argc, char **argv, const struct predictor *predictor, int count);
 
 #ifdef __cplusplus

@@ -116,7 +116,8 @@ CONTEXTS = (512, 1024, 2048, 4096, 8192)
 def text(steps: int = 256) -> List[Run]:
     return [Run("text", name, spec, "text", length, 1, steps, TOKENS // length, 4e-3, width=64, layers=2,
                 warmup=20, every=32)
-            for length in reversed(CONTEXTS) for name, spec in causal_variants(64).items()]  # the long ones first
+            for length in reversed(CONTEXTS) for name, spec in causal_variants(64).items()]  # The longest contexts
+                                                                                             # come first.
 
 
 def text_time() -> List[Run]:
@@ -129,11 +130,11 @@ def text_time() -> List[Run]:
             for length in CONTEXTS for name in names]
 
 
-# ---- quick: three minutes
+# ---- quick: runs of three minutes in all
 
 
 def quick() -> List[Run]:
-    """Trains each kind of attention to a loss that needs its gradients."""
+    """Trains each kind of attention to a loss that it reaches only with correct gradients."""
     thesis_kinds = {name: THESIS[name] for name in ("x^4", "geometric 2", "learned 2", "softmax", "elu + 1")}
     made = [Run("quick", name, spec, "reverse", 12, 1, 1500, 32, 4e-3, model="encoder", every=25, until=0.5, most=0.5)
             for name, spec in thesis_kinds.items()]

@@ -120,7 +120,7 @@ def main() -> int:
     os.makedirs(folder, exist_ok=True)
     text = given.text or ""
     if not text and any(run.task == "text" for run in runs):
-        import tasks  # PyTorch, which --help does not need
+        import tasks  # This module imports PyTorch, which --help does not need.
         text = tasks.text_file(folder)
     left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
     print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)

@@ -19,8 +19,8 @@ from files import write
 from results import record_of
 from variants import square
 
-SAVES_EVERY = 30.0  # seconds
-SAMPLES = 10         # batches whose mean loss is a point of the curve
+SAVES_EVERY = 30.0  # the seconds between two checkpoints
+SAMPLES = 10         # the number of batches whose losses are averaged for one point of the curve
 LEARNED = 0.1        # below this loss, the next task begins
 Tell = Callable[[int, float], None]
 
@@ -153,8 +153,8 @@ class Training:
             self.times.append(took)
 
     def measure(self) -> float:
-        """Adds a point to the curve: the loss on held-out text, or the mean loss of the last batches, which are
-        always new."""
+        """Adds a point to the curve. For text, it is the loss on held-out text. Otherwise, it is the mean loss of
+        the last batches: each batch is new, so none was trained on before."""
         if isinstance(self.task, tasks.Text):
             found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4)
         else:

@@ -353,7 +353,9 @@ def names_in_place_of_files(place):
     check(place.files('out') == ['out.npy'], 'run')
     os.remove(place.path('in/v.npy'))
     place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', status=1)
-    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', '--set', 'shape.values=keys')   # reads no v.npy
+    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', '--set', 'shape.values=keys')   # attnc reads no
+                                                                                                # v.npy if values are
+                                                                                                # keys.
     place.attnc('softmax', '-MD', '-o', 'out')
     check(place.read('out/softmax.d') == b'out/softmax.c out/softmax.h:\n', place.read('out/softmax.d'))
     check("'attnc tune softmax'" in place.attnc('softmax', '--tuned', status=1).stderr, '--tuned')
@@ -428,7 +430,7 @@ def a_full_device_is_the_reason(place):
 
 @case
 def words_of_the_compiler_in_quotes(place):
-    """$ATTNC_CC is split as in a shell. A compiler that compiles nothing is not said to lack OpenMP."""
+    """$ATTNC_CC is split as in a shell. If a compiler compiles nothing, no message says that it lacks OpenMP."""
     place.arrays()
     place.write('my cc', '#!/bin/sh\necho "$*" >> "%s"\nexec gcc "$@"\n' % place.path('log'))
     os.chmod(place.path('my cc'), 0o755)

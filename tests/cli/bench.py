@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 from cases import AFFINE, DENSE, DOCUMENTS, LENGTHS, LISTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import Failure, check
 
-QUICK = ('--time', '0', '--quiet')   # one call of each
+QUICK = ('--time', '0', '--quiet')   # the options for one call of each kernel
 UNITS = {'AVX-512', 'AVX2', 'SSE4.2', 'NEON', 'vectors'}
 UNITS_OF_BF16 = {'AMX', 'AVX512-BF16'}
 CASES = []
@@ -22,7 +22,7 @@ FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length ski
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
            'would_take_s compiler pass saved_bytes over_forward unit tokens tokens_per_s read_bytes read_gbs '
            'share_of_bandwidth state_bytes').split()
-OF_BACKWARD = {'saved_bytes', 'over_forward'}   # fields that exist if backward is measured
+OF_BACKWARD = {'saved_bytes', 'over_forward'}   # the fields that exist only if backward is measured
 OF_DECODE = set(FIELDS[FIELDS.index('tokens'):])
 NOT_OF_DECODE = set('flops gflops peak_gflops peak_spread share_of_peak pairs visited pairs_exact scalar_operations '
                     'bytes flops_per_byte bound expected_s measured_over_expected'.split())
@@ -268,7 +268,7 @@ def documents(place):
 
 @case
 def assumed_integers(place):
-    """Half of the keys are padding; 2 of 25 blocks of two keys are listed."""
+    """In the first spec, half of the keys are padding. In the second, 2 of 25 blocks of two keys are listed."""
     for name, text, pairs, word in (('padded', LENGTHS, 50 * 25, 'padding'), ('lists', LISTS, 50 * 4, 'Lists of blocks')):
         place.write(name + '.yaml', text)
         top = json.loads(bench(place, name + '.yaml', '--lengths', '50', '--json').stdout)
@@ -500,7 +500,7 @@ def explain_costs_what_is_visited(place):
                        ('{expr: "j <= i && j / 256 % 8 == 3"}', n / 16 + 200)):
         visited, useful, _ = table_of(place, mask, n)
         check(visited <= n * most and useful > 45, '%s: %g visited, %g%% useful' % (mask, visited, useful))
-    # without periods, every pair is visited
+    # The mask has no period, so every pair is visited.
     visited, useful, work = table_of(place, '{expr: "(i * j) % 97 == 0"}', n)
     check(abs(visited / n / n - 1) < 0.001 and useful < 3, '%g visited, %g%% useful' % (visited, useful))
 
@@ -513,7 +513,7 @@ def help_of_its_own(place):
         check(word in text, 'no ' + word)
 
 
-# name: words, words of the message
+# Each value is (arguments of attnc, words of the message).
 USAGE = {
     'bench_without_spec': ((), ['bench']),
     'bench_lengths_zero': (('soft.yaml', '--lengths', '0'), ['--lengths', "'0'"]),

@@ -94,7 +94,7 @@ def build_finds_what_it_made(place):
 
 @case
 def build_asks_the_processor(place):
-    """attnc asks the processor, not the C compiler."""
+    """attnc gets the features of the processor from the processor, not from the C compiler."""
     place.arrays()
     place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'out',
                 env=Builds(place).env | dict(ATTNC_CFLAGS='-D__builtin_cpu_supports(x)=0 -D__builtin_cpu_is(x)=0'))

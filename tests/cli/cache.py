@@ -118,7 +118,7 @@ def failed_source_follows_no_link(place):
     place.write('precious/file', 'precious')
     os.makedirs(cache.folder, 0o700)
     os.symlink(place.path('precious'), os.path.join(cache.folder, 'failed-soft'))
-    for _ in range(2):                            # the second time with a folder of that name
+    for _ in range(2):                            # The second time, a folder with that name exists.
         said = place.attnc(*RUN, env=cache.env, status=3).stderr
         kept = os.path.join(cache.folder, 'failed-soft')
         check('the source is in %s/soft.c' % kept in said and os.path.isfile(kept + '/soft.c') and not os.path.islink(kept),

@@ -29,7 +29,8 @@ class Place:
         self.environment = {k: v for k, v in os.environ.items()
                             if k not in ('ATTNC_CC', 'CC', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS')}
         self.environment |= {'XDG_CACHE_HOME': os.path.join(suite.folder, 'cache'), 'LC_ALL': 'C', 'TERM': 'xterm',
-                             **getattr(suite, 'compiler', {})}   # the compiler of the suite
+                             **getattr(suite, 'compiler', {})}   # replaced by the suite's own compiler, if it has
+                                                                 # one
         for name, text in files.items():
             self.write(name + '.yaml', text)
 

@@ -91,7 +91,7 @@ def depfile_of_several(place):
 
 @case
 def outputs_are_named(place):
-    """--outputs prints the files that the command writes without it."""
+    """--outputs prints the files that the command would write without this option."""
     place.write('a b/one line.yaml', '{similarity: softmax, name: flow, shape: {head_dim: 8}}\n')
     place.write('a b/plain.yaml', SOFTMAX.replace('name: soft\n', ''))
     for words in (('a b/one line.yaml', 'a b/plain.yaml'), ('a b/plain.yaml', '-o', 'o u t'),

@@ -190,7 +190,7 @@ def bad_array(folder, suite, name, spec, change, status, needles):
           'an --out folder was made: %s' % (place.files('out') if os.path.exists(place.path('out')) else ''))
 
 
-# name: --in, --out, preparation, exit status, words of the message
+# Each case is (--in, --out, a folder to create, exit status, words of the message).
 FOLDERS = {
     'in_folder_missing': ('nowhere', 'out', None, 1, ['nowhere']),
     'in_is_a_file': ('soft.yaml', 'out', None, 1, ['soft.yaml']),

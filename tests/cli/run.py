@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""The command line: statuses, messages, complete outputs, depfiles, equal bytes, failures of the machine.
+"""Tests the command line: exit statuses, messages, complete outputs, depfiles, equal bytes, failures of the
+machine.
 
-expected/NAME.txt has the messages, with DIR for the folder of the case; --update rewrites these files."""
+expected/NAME.txt has the messages, with DIR for the folder of the case. --update rewrites these files."""
 import json
 import os
 import pty
@@ -507,7 +508,7 @@ def run_finds_the_compiler_and_keeps_the_kernel(place):
     check(all(f.endswith('.so') for f in place.files('cache')), 'the cache holds %s' % place.files('cache'))
     place.attnc(*RUN, '--set', 'mask=none', env=env)
     check(place.read('log') == b'x\nx\n', 'another spec took the kept kernel')
-    for kept in place.files('cache'):     # a damaged file is not loaded
+    for kept in place.files('cache'):     # A damaged file in the cache is not loaded.
         with open(place.path('cache', kept), 'r+b') as f:
             f.truncate(os.path.getsize(place.path('cache', kept)) // 2)
     place.attnc(*RUN, env=env)
@@ -650,7 +651,7 @@ def products_end_with_the_rows(place):
     """Tiles are wide, but short sequences need fewer lanes: the caller passes their number."""
     place.attnc('soft.yaml', '--target', 'x86-64-v3', '--set', 'emit=[forward, backward]', '--set',
                 'schedule={tile_q: 256, tile_k: 64, backward: {tile_q: 256, tile_k: 64}}')
-    text = re.sub(r'/\*\w+=\*/', '', place.read('soft.c').decode())   # names of constant arguments
+    text = re.sub(r'/\*\w+=\*/', '', place.read('soft.c').decode())   # removes the names of constant arguments
     text = re.sub(r',\n +', ', ', text)
     lanes = re.findall(r'^    dot\w*_v3\(\d, (\w+), .* b, 272, c, 272, ', text, re.M)  # rows of 256 elements and a gap
     check(len(lanes) > 4 and set(lanes) == {'lanes'}, 'products of tiles of 256 have %r lanes' % lanes)

@@ -1,4 +1,4 @@
-"""Schedules by length, for every knob, and from tuning."""
+"""Tests schedules: by length, for every knob, and from tuning."""
 import json
 import os
 import re

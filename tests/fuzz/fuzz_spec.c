@@ -1,5 +1,5 @@
-/* libFuzzer's entry point for the reader of specs. The reader returns a spec or reports errors. A spec gives a graph
-   that the verifier accepts, or errors. */
+/* libFuzzer's entry point. From any text, the reader must return a spec or report errors. From a spec, attnc must
+ * build a graph that the verifier accepts, or report errors. */
 #include "compiler/spec/reader.h"
 #include "compiler/spec/spec.h"
 #include "compiler/variant/variant.h"

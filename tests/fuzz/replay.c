@@ -1,5 +1,6 @@
-/* Runs a fuzzer without libFuzzer, on every file and on VARIANTS random variants, the same in every run. usage:
-   replay VARIANTS FILE… */
+/* Runs a fuzzer without libFuzzer on every file, and on VARIANTS random variants. The variants are equal in every
+ * run.
+ * usage: replay VARIANTS FILE… */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

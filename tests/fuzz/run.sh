@@ -4,7 +4,7 @@
 folder=$(cd "$1" && pwd) || exit 2
 cd "$(dirname "$0")" || exit 3
 passed=0 failed=0
-try() { # NAME PROGRAM VARIANTS FILE...
+try() { # usage: try NAME PROGRAM VARIANTS FILE...
     name=$1 program=$2
     shift 2
     if said=$("$folder/$program" "$@" 2>&1); then

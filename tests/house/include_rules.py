@@ -43,7 +43,7 @@ def table():
         if line:
             room, *below = line.split()
             names = {r.split('/')[-1]: r for r in rooms}
-            rooms[room] = {names[b] for b in below}  # KeyError: an arrow upwards
+            rooms[room] = {names[b] for b in below}  # A KeyError means that an arrow points upwards.
             for b in list(rooms[room]):
                 rooms[room] |= rooms[b]
     return rooms
@@ -65,7 +65,7 @@ def face_of(folder):
 
 
 def is_face(root, path):
-    """True for a public header, and for a .def that it includes."""
+    """True for a public header, and for a .def file that a public header includes."""
     face = face_of(os.path.dirname(path))
     if path == face:
         return True
@@ -76,7 +76,8 @@ def is_face(root, path):
 
 
 def private_to(root, path):
-    """The folder whose files may include this one; None: higher folders may, too."""
+    """Returns the only folder whose files may include this one. Returns None if higher folders may include it as
+    well."""
     folder = os.path.dirname(path)
     if not is_face(root, path):
         return folder
@@ -163,7 +164,7 @@ def check_includes(root):
 
 
 def objects(root, build):
-    """Source -> object, from the build folder."""
+    """Returns {source: object file} from the compile_commands.json of a build folder."""
     with open(os.path.join(build, 'compile_commands.json')) as f:
         commands = json.load(f)
     made = {}
@@ -221,7 +222,7 @@ def report(name, good, why=''):
 
 
 def table_shown(root):
-    """CONTRIBUTING.md shows the same arrows."""
+    """Returns whether CONTRIBUTING.md shows ARROWS."""
     with open(os.path.join(root, 'CONTRIBUTING.md')) as f:
         return ARROWS.strip() in f.read()
 

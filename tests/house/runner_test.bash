@@ -23,7 +23,7 @@ expect() {
     fi
     result "$name" "$why"
 }
-result() { # NAME WHY
+result() { # usage: result NAME WHY
     if [ -z "$2" ]; then
         echo "ok runner/$1"; count_ok=$((count_ok + 1))
     else
@@ -97,7 +97,7 @@ chooses chooses_by_group 0 'here tidy' quick
 chooses chooses_each_once 0 'here tidy' here quick house
 chooses refuses_other_names 2 '' long lon
 chooses refuses_other_machines 2 '' far
-# becomes NAME COMMAND SUITE CASE: the command of a suite.
+# becomes NAME COMMAND SUITE CASE: checks that the runner makes COMMAND from the line of SUITE.
 becomes() {
     local said
     said=$(

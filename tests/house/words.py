@@ -35,10 +35,10 @@ RULES = (
     ('a clause first', r'(^|[.:;] )What\b(?![^.;]*\?)', 'a noun as the subject'),
     ('that of', r'\b(that|those) of\b[^.;]*\b(that|those) of\b', 'name the second one'),
 )
-# file, text: a use that is right
+# Each row is a pattern of file names, and a pattern of text that is right there.
 ALLOWED = (
-    (r'tests/numeric/draw_spec\.py', r'\bmeet least\b'),   # a list of names
-    (r'examples/decode/main\.c', r'--anew\b'),   # an option
+    (r'tests/numeric/draw_spec\.py', r'\bmeet least\b'),   # These words are in a list of names.
+    (r'examples/decode/main\.c', r'--anew\b'),   # the name of an option
     (r'runtime/kernel\.c', r'met\b'),
 )
 SKIPPED = re.compile(r'^(generated/|examples/standalone/.*\.[ch]$|LICENSE$|examples/text/|tests/house/words\.py$|tests/fuzz/(?!.*\.c$)'
@@ -73,7 +73,7 @@ def of_python(text):
 
 
 def of_lines(text):
-    """Comments of a script, of YAML and of Meson's files."""
+    """Yields the comments of a script, of YAML and of Meson's files."""
     for line, t in enumerate(text.split('\n'), 1):
         found = re.search(r'(^|\s)#(?!!)(.*)', t)
         if found:

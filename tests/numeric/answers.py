@@ -10,7 +10,7 @@ from plain import Plain
 from stored import HALVES, off_by, rounded
 from suite import check
 
-SEEDS = 8   # tolerances that are averaged
+SEEDS = 8   # the number of tolerances that are averaged, each with another seed
 
 
 def over(out, expected, allowed, dtype):
@@ -18,7 +18,7 @@ def over(out, expected, allowed, dtype):
     with np.errstate(invalid='ignore', divide='ignore'):
         off = off_by(out, expected, dtype)
         part = off / allowed
-    # 0 / 0: a row of exact zeros
+    # 0 / 0 comes from a row of exact zeros, which has no error.
     return np.where(np.isnan(part), np.where(np.isnan(out) | (off > allowed), np.inf, 0), part)
 
 

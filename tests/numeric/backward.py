@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Compares the gradients of kernels with gradient_definitions.py: with respect to q, k, v and learned parameters.
 
-Lengths are no multiples of tiles, and some rows see nothing. The bits do not depend on the number of threads, the
-requested gradients and saved values. Needs autograd, like gradients.py."""
+Lengths are no multiples of tiles, and some queries see no key. The bits do not depend on the number of threads,
+the requested gradients and saved values. Like gradients.py, this test needs autograd."""
 import ctypes
 import itertools
 import os
@@ -24,7 +24,7 @@ from processor import MACHINE, SLOWER_TOO, missing_flags, targets_of
 from stored import HALVES, rounded
 from suite import Failure, Skip, Suite, check, compiler, execute
 
-# batch, heads, key/value heads, queries, keys
+# Each shape is (batch, heads, key/value heads, queries, keys).
 SHAPES = [(2, 4, 2, 97, 135), (1, 2, 1, 65, 64), (1, 1, 1, 1, 1), (1, 3, 3, 300, 131), (2, 2, 2, 63, 63),
           (1, 4, 1, 1, 300), (1, 2, 2, 200, 1), (1, 8, 2, 129, 257)]
 SIMILARITY = {
@@ -101,7 +101,7 @@ PREPARE = {
     'rope': ['rope'],
     'halves': [{'rope': {'pairs': 'halves', 'base': 100}}],
     'rmsnorm': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 3, 'dims': 6}}]}
-DROPPED = {   # similarity, mask, and other keys
+DROPPED = {   # Each value is (similarity, mask, other keys of the spec).
     'softmax-causal': ('softmax', 'causal', {}),
     'softmax-none': ('softmax', 'none', {'normalize': {'sum_plus': 1}, 'prepare': ['rope']}),
     'cap-window': (SIMILARITY['cap'], MASKS['window'], {}),
@@ -113,7 +113,7 @@ DROPPED = {   # similarity, mask, and other keys
     'hedgehog-document': ({'linear': {'features': 'hedgehog'}}, MASKS['document'], {}),
     'softmax-random': ('softmax', MASKS['random'], {}),
     'softmax-dilated': ('softmax', {'window': {'left': 30, 'right': 5, 'dilation': 2}}, {})}
-LEARNED = {   # prepare, similarity, mask
+LEARNED = {   # Each value is (prepare, similarity, mask).
     'hedgehog': (None, {'linear': {'features': 'hedgehog'}}, 'causal'),
     'square': (None, {'polynomial_square': {'degree': 2, 'coefficients': 'param'}}, 'causal'),
     'square_5': (['l2norm'], {'polynomial_square': {'degree': 5, 'coefficients': 'param'}}, 'none'),
@@ -138,7 +138,7 @@ LEARNED = {   # prepare, similarity, mask
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
           'kv': {'shape': ['G', 31]}, 'each': {'shape': ['B', 'H', 'Nk']}}
-# these also in the linear form
+# The specs that also have a linear form.
 LEARNED_LINEAR = {
     'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],
     'sketch_blocks': (['layernorm'], LEARNED['sketch'][1], {'all': ['causal', {'block_window': {'block': 16, 'left': 1}}]}),
@@ -179,10 +179,10 @@ DECAYS = {   # log, similarity, form
     'elements_power_linear': ('gate[b][h][t][d]', SIMILARITY['polynomial_2'], {
         'arrays': GATES, 'normalize': {'sum_plus': 1}, 'algorithm': 'linear', 'shape': {'head_dim': 5, 'value_dim': 9}}),
 }
-# Rates are small where the weight of a key for itself is large: the solution would grow without bound.
+# If both the rate and the weight of a key with itself are large, the solution grows without bound.
 BETA = {'beta': {'shape': ['B', 'H', 'Nk']}}
 IDENTITY = {'linear': {'features': 'identity'}}
-DELTA = {   # rate, similarity, form
+DELTA = {   # Each value is (rate, similarity, other keys of the spec).
     'plain': ('beta[b][h][t]', IDENTITY, {'arrays': BETA}),
     'twice': ('2 * beta[b][h][t]', IDENTITY, {'arrays': BETA, 'prepare': ['l2norm', 'rope']}),
     'zero': ('t % 3 == 1 ? 0 : beta[b][h][t]', IDENTITY, {'arrays': BETA}),
@@ -233,7 +233,7 @@ SINKS = {   # sink, similarity, form
     'linear': ('1 - i * 0.01', SIMILARITY['elu_plus_one'], {'algorithm': 'linear'}),
     'linear_statistics': ('h', SIMILARITY['polynomial_2'],
                           {'algorithm': 'linear', 'emit': ['forward', 'backward', 'statistics']})}
-# the form or the crossover; prepare, similarity, mask
+# Each value of SUBSETS is (algorithm or schedule, prepare, similarity, mask).
 AFFINE = [{'layernorm': {'affine': True}}, 'rope']
 SUBSETS = {
     'quadratic-bias': ({}, ['l2norm'], {'softmax': {'bias': 'dense'}}, MASKS['document']),
@@ -302,7 +302,8 @@ def judge(spec, P, made):
     for name, got in made.items():
         x, may = wanted[name], allowed[name]
         if spec['dtype'] == 'f64': may = may * 2.0 ** -29 + 1e-13 * np.abs(x).max()
-        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel, as with one key
+        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel if there is
+                                                                                       # one key, for example
         if 'decay' in spec and name[1:] in P and re.search(r'\b%s\b' % name[1:], str(spec['decay']['log'])):
             may = may + EPSILON[spec['dtype']] * most * k.shape[2]   # sums over positions, whose terms cancel
         if spec['dtype'] in HALVES:   # kernels round out, weights and their gradients
@@ -341,8 +342,8 @@ def case(folder, suite, spec, shapes, seed, target):
     for at, shape in enumerate(shapes):
         d = '%s/%d' % (folder, at)
         P = inputs(d + '/in', spec, shape, seed + at)
-        # most cases are compiled with -O0, in a fifth of the time
-        slower_too = spec['dtype'] == 'bf16' and at % 2  # with products of bf16, if there are any
+        # -O0 compiles in a fifth of the time, so most cases use it.
+        slower_too = spec['dtype'] == 'bf16' and at % 2  # Also uses dot products of bf16, if the processor has them.
         flags = ('-O0' if seed // 10 % 16 else '-O2') + (' ' + SLOWER_TOO if slower_too else '')
         line = ['env', 'ATTNC_CFLAGS=' + flags, suite.attnc, 'run', path, '--in', d + '/in', '--out', d + '/out',
                 '--threads', 1 + at % 3]
@@ -448,7 +449,7 @@ def bits(folder, suite, spec, shape, seed):
 
 
 def subsets(folder, suite, spec, shape, seed, target):
-    """All subsets of gradients have the same bits, for several threads, with and without saved values."""
+    """Every subset of the gradients has the same bits as all gradients together, with one and three threads."""
     lacks = missing_flags(target)
     if lacks: raise Skip('this processor lacks ' + lacks)
     call, _, everything = caller(folder, suite, spec, shape, seed, target)
@@ -484,7 +485,7 @@ def unseen(folder, suite, spec, shape, seed):
 
 
 def minus_infinity(folder, suite, spec, shape, seed):
-    """A bias of -inf hides a key like the mask, also in rows that see nothing."""
+    """A bias of -inf hides a key as the mask does, even in rows that see no key."""
     n_q, n_k = shape[3:]
     ahead = np.arange(n_k) > np.arange(n_q)[:, None] + n_k - n_q
     check(ahead.all(-1).any(), 'every row sees something')

@@ -10,7 +10,7 @@
 extern const struct attn_kernel KERNEL;
 enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS, MAX_PARAMS = 64 };
 
-/* The parameters, and the gradients of learned ones. */
+/* The parameters, and the gradients of the learned parameters. */
 struct arrays {
     void *params, *storage;
     void *given[MAX_PARAMS], *gradient[MAX_PARAMS + 1];
@@ -95,7 +95,7 @@ static int one(int64_t heads, int64_t kv_heads, int64_t n_q, int64_t n_k, int th
     return error != 0;
 }
 
-/* With an argument, no two query heads share keys. */
+/* If there is an argument, each query head has its own key/value head. */
 int main(int count, char **argument)
 {
     static const int64_t lengths[] = {0, 1, 15, 64, 65, 150};
@@ -109,7 +109,7 @@ int main(int count, char **argument)
                           (unsigned)(a + 3 * b) % 8);
     failed += one(3, 3, 100, 131, 2, NULL, 1, 7) + one(1, 1, 300, 20, 2, NULL, 0, 7) +
               one(3, 3, 100, 131, 7, &own_team, 1, 7) + one(1, 1, 300, 20, 3, &own_team, 0, 7) +
-              one(20, 20, 20, 30, 3, &own_team, 0, 7); /* every head is work */
+              one(20, 20, 20, 30, 3, &own_team, 0, 7); /* with 20 heads, a call has work for 3 threads */
     if (team_runs == 0) puts("no call ran on the threads of its caller");
     return failed != 0 || team_runs == 0;
 }

@@ -24,7 +24,7 @@ from suite import Skip, Suite, check, execute
 
 ECAPACITY, ELENGTH = -13, -14
 LINEAR = {'algorithm': 'linear'}
-SPECS = {   # max_length, and the other keys
+SPECS = {   # Each value is (max_length, the other keys of the spec).
     'softmax': (16, {'similarity': 'softmax', 'shape': {'head_dim': 8}}),
     'one': (1, {'similarity': 'softmax', 'shape': {'head_dim': 8}}),
     'causal': (64, {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 16}}),
@@ -73,7 +73,8 @@ class Bounded:
         return call(ctypes.byref(problem), *[None] * (11 if function == 'backward' else 6))
 
     def smaller(self, function):
-        """The workspaces with and without max_length. Tiles in a chunk and projected keys do not make it smaller."""
+        """max_length makes the workspace smaller. It may stay equal if keys are projected or if a chunk is shorter
+        than max_length."""
         problem = ctypes.byref(Problem(1, 2, 1, self.most, self.most, threads=1))
         few, many = (ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(getattr(kernel.about, function))(problem)
                      for kernel in self.kernel)

@@ -60,7 +60,7 @@ def weights():
             # s + alpha stays away from 0, because features cancel if a weight nearly vanishes
             row['prepare'] = 'short'
         if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
-            # random coefficients: all weights of a short row may nearly vanish
+            # With random coefficients, all weights of a short row may be almost 0.
             row['block'] = '100'
         turn[weight] = turn.get(weight, -1) + 1
         similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
@@ -80,7 +80,7 @@ def sketches():
                   'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
     for row in [{**row, 'map': 'random'} for row in rows] + LEARNED:
         if row['place'] == 'local' and row['block'] == 'auto':
-            row['block'] = '16'       # a number is required
+            row['block'] = '16'       # Without layernorm, weights of these degrees exceed the range of f32.
         if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
             row['prepare'] = 'layernorm'   # their weights would exceed the range of f32
         options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | (
@@ -116,7 +116,7 @@ def decays():
             row['normalize'] = 'unnormalized'
         row |= {'place': 'causal', 'prepare': 'nothing'}
         name = 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes'))
-        if name not in names:   # rows of a signed weight may differ only in their normalization
+        if name not in names:   # Two rows can have the same name after `normalize` is set.
             names.add(name)
             yield name, spec_of(row, {'custom': {'weight': weight}}, 8)
 
@@ -177,7 +177,8 @@ def blocks():
 
 
 def shapes(spec, turn):
-    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks. `turn` varies the combinations."""
+    """Yields ((n_q, n_k), (heads, kv_heads), batch, threads), with lengths around the edges of the blocks. `turn`
+    varies the combinations."""
     b = spec.get('block', 64)
     # in short rows all weights may nearly vanish
     few = (b // 2, b // 2) if 'poly' in str(spec['similarity']) else (2, 2)
@@ -209,7 +210,7 @@ LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * p
 
 
 def long_cases():
-    """(name, spec, n)"""
+    """Yields (name, spec, n) for long sequences."""
     for turn, (name, weight) in enumerate(LONG.items()):
         # f64 has no compensation, so sums of both signs accumulate errors
         for dtype in ['f32', 'f64'] if turn else ['f32']:

@@ -13,12 +13,12 @@ def all_pairs(factors):
 
 
 def allowed(row, rules):
-    """Whether the choices obey the rules. A rule has names of factors and a function that accepts choices."""
+    """Returns whether the choices obey the rules. A rule has names of factors and a function that accepts choices."""
     return all(rule(*(row[n] for n in names)) for names, rule in rules if all(n in row for n in names))
 
 
 def completed(row, factors, rules):
-    """A row with these choices that obeys the rules, or None."""
+    """Returns a complete row that has the choices of `row` and obeys the rules, or None."""
     if not allowed(row, rules): return None
     rest = [n for n in factors if n not in row]
     if not rest: return row

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Decays at their limits, compared with float64 sums: resets, with logarithms of -infinity, and long sequences."""
+"""Compares decays with sums in float64, for long sequences and for resets, whose logarithm is -infinity."""
 import os
 import sys
 

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Sequences that grow. The output of `extend` in random pieces is compared with definitions.py, and with other pieces.
-States are compared with lists of tokens. Damaged states are refused.
+"""Tests sequences that grow.
 
-All specs in specs/ whose queries see no later keys, and other kinds with a causal mask."""
+- The output of `extend` in random pieces is compared with definitions.py, and with other pieces.
+- States are compared with lists of tokens.
+- Damaged states are refused.
+- The specs are all of specs/ whose queries see no later keys, and more with a causal mask."""
 import os
 import re
 import sys
@@ -39,7 +41,7 @@ def library():
         # integers or truth values for every token, which is not compiled yet
         if any('Nk' in str(a['shape']) and a.get('type', 'real') != 'real' for a in spec.get('arrays', {}).values()):
             continue
-        # each call needs all keys, or all queries
+        # A call needs all keys, or all queries, so tokens cannot be appended.
         if 'project' in spec or 'dense' in str(spec['similarity']) or "'blocks'" in str(spec.get('mask')):
             continue
         # only the linear form of the delta rule decodes yet
@@ -93,7 +95,7 @@ OWN = {
     'carried_documents': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16,
                           'mask': {'all': ['document', 'causal']}, 'algorithm': 'linear',
                           'shape': {'head_dim': 8, 'value_dim': 24}},
-    # a logit without a key
+    # A sink is a logit without a key.
     'sink': {'similarity': 'softmax', 'normalize': {'sink': 'h * 2 - i * 0.05'}, 'mask': 'causal',
              'shape': {'head_dim': 16}},
     'sink_ring': {'similarity': 'softmax', 'normalize': {'sink': 1.5}, 'mask': {'window': {'left': 30}}, 'dtype': 'f64',
@@ -107,7 +109,7 @@ OWN = {
                     'mask': {'all': [{'window': {'left': 30}}, 'lengths']}, 'shape': {'head_dim': 16, 'value_dim': 24}},
     'padded_carried': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16, 'algorithm': 'linear',
                        'mask': {'all': ['causal', 'lengths']}, 'shape': {'head_dim': 8, 'value_dim': 24}},
-    # prepared keys are stored: all, or the first and the last ones
+    # The state stores prepared keys: all keys, or the first and the last ones.
     'prepared_rmsnorm': {'prepare': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 2, 'dims': 4}}],
                          'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}},
     'prepared_rope': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
@@ -123,7 +125,7 @@ OWN = {
                        'shape': {'head_dim': 24, 'value_dim': 5}},
     'prepared_linear': {'prepare': ['l2norm', 'rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
                         'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
-    # values are keys: one copy, or two with prepared keys
+    # Values are keys. The state stores them once, or twice if keys are prepared.
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
                         'shape': {'head_dim': 18, 'value_dim': 7, 'values': 'keys'}},
@@ -226,7 +228,7 @@ OWN = {
                    'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'batch_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (1 + b + B) * (2 + cos(i * 0.1 + b)) * (1 + j % 3)'}},
                       'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4}},
-    # heads that see different keys; remainders
+    # Heads see different keys. Some masks contain remainders.
     'heads': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && (h >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'heads_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
                    'mask': {'expr': 'j <= i && i - j < (h % 2 == 0 ? 9 : 31)'}},
@@ -248,7 +250,8 @@ EVERY = ['prepared_rope', 'values', 'rows_of_sequences', 'decay_softmax']   # th
 # Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
 SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
 
-# Specs whose states can be joined: whether keys depend neither on their positions nor on their order.
+# Specs whose states can be joined. The flags are: whether keys may get other positions, and whether they may get
+# another order.
 SMALL = {'head_dim': 8, 'value_dim': 12}
 FOLDED = {
     'sums': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
@@ -317,11 +320,11 @@ class Grown:
         undropped = {key: value for key, value in self.spec.items() if key not in ('dropout', 'seed')}
         self.answer = draw(undropped, os.path.join(folder, 'data'), (*self.heads, n, n, self.batch), 1)
         arrays = dict(self.answer.arrays)
-        # products of bf16 pairs round the weights
+        # Dot products of bf16 pairs round the weights.
         self.beside = 2.0 ** -8 * self.answer.scale if self.spec['dtype'] == 'bf16' and not chunk else 0.0
         self.q, self.k, self.v = (arrays.pop(x) for x in 'qkv')
         self.P = arrays
-        # arrays with rows of tokens: whether sequences have different rows; the axis of the rows
+        # For each array with rows of tokens: whether each sequence has its own rows, and the axis of the rows.
         shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
         self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
                           for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
@@ -462,7 +465,7 @@ class Tokens:
         self.longest = [0] * x.batch
 
     def rows(self, numbers):
-        """Rows of tokens. Keys and values are functions of the token's number."""
+        """Returns the rows of q, k and v with these token numbers."""
         return [x[0][:, numbers] for x in (self.x.q, self.x.k, self.x.v)]
 
 
@@ -482,7 +485,7 @@ def edges(folder, suite, name):
             continue
         state, out = x.state(threads=1), np.full(x.answer.expected.shape, np.nan)
         x.grow(state, out, [length, length - 1], always(length))
-        for b, gone in enumerate((2, 1)):   # some removed, and others in their place
+        for b, gone in enumerate((2, 1)):   # removes some tokens, so that others can take their place
             to = max(length - gone, state.min_length(b))
             if to <= state.length(b):
                 check(state.truncate(b, to) == 0, 'truncate to %d of %d failed' % (to, length))
@@ -495,9 +498,9 @@ def edges(folder, suite, name):
 
 
 def models(folder, suite, name, operations, rewind=0):
-    """Random operations: tokens are appended, sequences copied within a state and to another, states saved and
-    loaded, sequences truncated. Appended tokens give the output of forward for the tokens of a list; some rows are
-    compared."""
+    """Runs random operations: appends tokens, copies sequences within a state and to another state, saves and loads
+    states, and truncates sequences. Appended tokens must give the rows that forward gives for the whole list.
+    Some rows are compared."""
     x = Grown(suite, folder, name, OWN[name], n=LONG.get(name, CAPACITY))
     rng = np.random.default_rng(3)
     states = [Tokens(x, rewind), Tokens(x, rewind)]
@@ -716,7 +719,7 @@ def damaged(folder, suite):
             check(got == error, '%s, %s: extend returned %d' % (name, why, got))
             check((state.block == before).all(), '%s, %s: extend changed the state' % (name, why))
 
-        header = 256 + 48 * x.batch   # and the sequences' records
+        header = 256 + 48 * x.batch   # Each sequence has 48 bytes in the header.
         for byte in [*range(208), *range(256, header)]:
             for bit in (1, 128):
                 state.block[byte] ^= bit
@@ -750,7 +753,7 @@ def damaged(folder, suite):
         for lengths in [-1, 0], [2, 0]:
             got, _ = state.try_extend(*one, lengths)
             check(got == EPROBLEM, 'lengths %s returned %d' % (lengths, got))
-        if name == 'drawn':   # grows to its capacity, and no further
+        if name == 'drawn':   # This state grows up to its capacity but not beyond.
             more = [np.repeat(a[:, :, :1], x.n - 49, 2) for a in (x.q, x.k, x.v)]
             got, _ = state.try_extend(*more)
             check(got == ECAPACITY and state.length(0) == 50, 'beyond the capacity it returned %d' % got)
@@ -781,7 +784,7 @@ def silent(folder, suite, name):
 
 
 def sanitized(folder, suite, name, target=best_target()):
-    """The functions' memory accesses."""
+    """Runs the functions of a state under sanitizers, which check all memory accesses."""
     c, spec = emitted(folder, suite, name, '--target', target), OWN[name]
     params = ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) \
         else ['-DARRAYS'] if 'arrays' in spec else []

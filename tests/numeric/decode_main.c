@@ -1,5 +1,6 @@
-/* Calls the functions of a decoding state under sanitizers. Every array has exactly the needed size. Built with
-   -DKERNEL and -DELEMENT, and -DIDS, -DPARAMS or -DARRAYS for parameters. */
+/* Calls the functions of a decoding state under sanitizers. Every array has exactly the needed size.
+ * - The build sets KERNEL and ELEMENT.
+ * - For parameters, it also sets IDS, PARAMS or ARRAYS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@ def with_rate(rate, **more):
     return {'delta': {'rate': '%s / (1 + exp(-beta[b][h][t] * 4))' % rate}} | more
 
 
-# Large rates would make u grow without bound.
+# If a rate is large, the output grows without bound.
 FORWARD = {
     'identity': {},
     'rope': {'prepare': ['l2norm', 'rope', {'scale': {'by': 0.3}}]},
@@ -62,7 +62,7 @@ FORWARD = {
     'linear': {'algorithm': 'linear'},
 }
 TAU = {'delta': {'rate': '0.7 / (1 + exp(-tau[h])) + 0.001 * (t % 7)'}, 'arrays': {'tau': {'shape': ['H']}}}
-# Decays by prefix sums, as in gated DeltaNet: small ones, resets, 0, and growth.
+# Logarithms of decays, as in gated DeltaNet. A reset clears the state. Growth means factors above 1.
 GATE = {'gate': {'shape': ['B', 'H', 'Nk']}}
 LOGS = {'gate': ('gate[b][h][t]', GATE), 'resets': ('gate[b][h][t] * (t % 20 == 7 ? 1000000 : 1)', GATE),
         'growth': ('gate[b][h][t] * (t % 3 == 0 ? -1 : 1)', GATE), 'slow': ('-0.00001 * (h + 1)', {}),
@@ -165,7 +165,7 @@ def forward(folder, suite, spec, target):
 
 
 def growing(folder, suite, spec, target):
-    """Calls of one and of several tokens. The state has constant size."""
+    """Extends a state by one and by several tokens. The size of the state is constant."""
     if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
     shape = 2, 2, 150, 150
     path = prepared(folder, spec, shape, 5)

@@ -107,7 +107,8 @@ static double output_at(struct arena *arena, const struct inputs *in, const char
     return sum;
 }
 
-/* Prints the line of --differences for one gradient. The difference is Richardson's extrapolation; NaN near a kink. */
+/* Prints the line of --differences for one gradient. The difference is Richardson's extrapolation, or NaN near a
+ * kink. */
 static void compare(struct arena *arena, const struct inputs *in, const char *form, const char *name,
                     const double *gradient, int64_t count)
 {

@@ -1,7 +1,7 @@
-"""Random specs with every key and option of the language, and how the kernel is tried: targets, compilation, arrays.
+"""Draws random specs with every key and option of the language. Also draws targets, compilers and arrays.
 
-A draw is a dict with `spec` as in YAML and other settings; shrink.py reduces both. `numbers`: the kernel is run, so
-weights are smooth, nothing overflows, and sums are rarely near 0."""
+A draw is a dict: `spec` is the spec as in YAML, and other keys are settings. shrink.py reduces both. If
+`numbers` is true, the kernel is run. Then weights are smooth, nothing overflows, and sums are rarely near 0."""
 import random
 import re
 import string
@@ -208,7 +208,7 @@ def name_of(rng):
 
 
 def parts_of(rng, spec):
-    """Adds gradients or a state. A sequence that grows usually has a mask without later keys."""
+    """Adds gradients or a state to the spec. With a state, the mask usually hides later keys."""
     spec['emit'] = rng.choice([['forward', 'backward'], ['forward', 'decode'], ['forward', 'backward', 'decode']])
     if 'project' in spec or 'dense' in str(spec['similarity']): spec['emit'] = ['forward', 'backward']
     if 'decode' not in spec['emit'] or rng.random() < 0.03: return

@@ -11,11 +11,12 @@ def constant(rng, positive=False):
 
 
 def eighths(rng):
-    """Sums and products of these are exact, in any order."""
+    """Returns a constant. Sums and products of these constants are exact in any order."""
     return rng.choice(['0.5', '0.25', '1.5', '2.0', '0.125', '3.', '.75', '1e1', '2.5e-1'])
 
 
-NAMES = ['b', 'g', 'row', 'B', 'H', 'G', 'Nq', 'Nk', 'D', 'E']   # in addition to i, j, h
+NAMES = ['b', 'g', 'row', 'B', 'H', 'G', 'Nq', 'Nk', 'D', 'E']   # the names in expressions, in addition to i, j and
+                                                                 # h
 
 
 def integer(rng, depth):

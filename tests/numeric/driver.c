@@ -97,7 +97,7 @@ struct call {
     void **params; /* struct NAME_params */
 };
 
-static const struct attn_team *team; /* the caller's threads; NULL: OpenMP */
+static const struct attn_team *team; /* The caller's threads. If NULL, OpenMP's threads are used. */
 
 static struct call call_new(struct shape s, enum layout layout, int threads)
 {

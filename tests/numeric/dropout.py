@@ -26,7 +26,7 @@ MASKS = {
     'random': {'random': {'block': 8, 'count': 3}}, 'document': {'all': ['causal', 'document']},
     'congruent': {'expr': 'i % 16 == j % 16'}, 'heads': {'expr': '(i + h) % 3 != j % 2'}}
 SEEDS = [None, 1, 2 ** 32, 2 ** 64 - 1]
-# batch, heads, kv_heads, n_q, n_k
+# Each shape is (batch, heads, kv_heads, n_q, n_k).
 SHAPES = [(2, 4, 2, 129, 129), (1, 3, 1, 70, 33), (2, 2, 2, 33, 129), (1, 6, 2, 5, 70), (3, 2, 1, 1, 15), (1, 1, 1, 1, 1)]
 
 

@@ -157,7 +157,7 @@ static void params_of_tokens(struct arrays *a, const struct arrays *kept, const 
     }
 }
 
-/* Calls extend several times. Call c appends tokens[c] tokens. `ragged`: the last sequence gets fewer. */
+/* Extends a state in several calls. Call c appends tokens[c] tokens. If `ragged`, the last sequence gets fewer. */
 static void extend(struct attn_problem p, bool front, const int64_t *tokens, int calls, bool ragged)
 {
     static struct arrays kept, a;
@@ -210,7 +210,8 @@ int main(int count, char **argument)
     static const int64_t lengths[][2] = {{1, 1},   {7, 7},   {16, 16}, {32, 32}, {64, 64},
                                          {16, 97}, {1, 133}, {70, 3},  {0, 5},   {3, 0}};
     static const int64_t growing[] = {1, 7, 16, 32, 64, 13}, at_once[] = {32, 101};
-    /* query heads, key/value heads, sequences; the last row only for kernels with a form for many heads */
+    /* Each row is (query heads, key/value heads, sequences). The last row is only for kernels with separate loops
+     * for many heads. */
     static const int64_t heads[][3] = {{4, 2, 3}, {1, 1, 1}, {33, 1, 1}};
     const int threads = count > 1 ? (int)strtol(argument[1], NULL, 10) : 1;
     const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Few queries, compared with definitions.py: every weight, mask, dtype and preparation, with one or several chunks of
-keys. The bits depend neither on the number of threads nor on other queries of the call.
+"""Compares kernels for few queries with definitions.py: every weight, mask, dtype and preparation, with one or
+several chunks of keys. The bits depend neither on the number of threads nor on other queries of the call.
 
-Each kernel is compiled once and called from NumPy, around the limits of queries and rows."""
+Each kernel is compiled once and called from NumPy. The shapes lie around the limits at which its loops change."""
 import os
 import sys
 
@@ -92,13 +92,13 @@ SPECS = {
     'scheduled': {'similarity': {'polynomial': {'degree': 2, 'alpha': 1}}, 'mask': 'causal', 'shape': {'head_dim': 16},
                   'schedule': [{'tile_q': 16, 'crossover': 20}, {'from': 1000, 'crossover': 2147483647}]},
 }
-# (n_q, n_k, heads, kv_heads, batch)
+# Each shape is (n_q, n_k, heads, kv_heads, batch).
 SHAPES = [(1, 1, 1, 1, 1), (1, 2500, 4, 2, 2), (2, 1023, 3, 1, 1), (3, 1025, 6, 3, 1), (16, 1040, 4, 1, 1),
           (5, 3, 2, 1, 1), (4, 129, 16, 1, 1), (4, 129, 17, 1, 1), (17, 140, 2, 2, 1), (1, 70, 64, 1, 1)]
 MANY_HEADS = [(1, 130, 40, 1, 2), (1, 1030, 66, 2, 1), (1, 1, 32, 1, 3), (5, 70, 33, 1, 1), (16, 129, 128, 1, 1),
               (3, 2, 33, 1, 1), (2, 50, 64, 2, 1), (1, 290, 31, 1, 1), (17, 33, 40, 1, 1)]
 THREADS = [1, 2, 3, 7]
-# Specs without a form for few queries.
+# Specs whose kernels have no loops for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
 WITHOUT_HEADS = ('values-documents', 'values-dense', *WITHOUT)
 
@@ -118,7 +118,7 @@ def kernel_of(folder, suite, name, spec, target):
 
 
 def few_pay(n_q, n_k, lanes=16):
-    """The choice that entry.c makes on x86-64-v4, the only target that rounds weights."""
+    """Returns whether entry.c uses the loops for few queries on x86-64-v4. Only this target rounds weights."""
     return n_k >= 1024 or n_q * (n_k + 10 * lanes) <= -(-n_q // lanes) * lanes * n_k + 40 * lanes
 
 
@@ -135,7 +135,7 @@ def one(folder, suite, name, target, seed):
         here = 'B%d H%d G%d nq%d nk%d: ' % (batch, heads, kv_heads, n_q, n_k)
         wrong += [here + '%d threads give other bits than one' % threads for threads, out in zip(THREADS, outs)
                   if out.tobytes() != outs[0].tobytes()]
-        # kernels round the weights of a tile, but not of few queries
+        # Kernels round the weights of a tile. The loops for few queries do not round weights.
         many = n_q > 16 or n_q * heads // kv_heads > 64 or not few_pay(n_q, n_k) or (
             'values' in name and heads // kv_heads >= 32)
         why, error, _ = answer.judge(outs[0].astype(np.float16) if spec['dtype'] == 'f16' else outs[0],
@@ -161,7 +161,7 @@ def apart(folder, suite, target):
 
 
 def unseen(folder, suite, name, target):
-    """NaN and infinity reach only queries that see them, and in a value only one column."""
+    """NaN and infinity of a key reach only queries that see it. Those of a value also stay in their column."""
     spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
     definitions.make_inputs(spec, folder + '/in', 4, 2, 5, 1100, 1, 8)
     P = definitions.read_dir(folder + '/in')

@@ -14,7 +14,7 @@ import autograd.numpy as np
 from autograd import make_vjp
 from autograd.extend import defvjp, primitive
 import definitions
-definitions.np = np                      # the same formulas, on values that autograd follows
+definitions.np = np                      # definitions.py then computes with arrays that autograd follows.
 for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1'): definitions.FUNCTIONS[f] = getattr(np, f)
 definitions.FUNCTIONS['erf'] = primitive(definitions.FUNCTIONS['erf'])
 defvjp(definitions.FUNCTIONS['erf'], lambda value, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))

@@ -18,7 +18,7 @@ static int failures, refused, served;
 static unsigned char *given, *made, *work, *state, *saved, *params, *before;
 static void *gradients[MAX_PARAMS];
 static size_t made_bytes, work_bytes, state_bytes, saved_bytes;
-static const struct attn_problem *base; /* the valid problem of the state */
+static const struct attn_problem *base; /* the valid problem for which `state` was created */
 
 /* ---- the problems ---- */
 
@@ -135,8 +135,8 @@ static void fail(const char *what, const struct attn_problem *p, long long got)
     puts("");
 }
 
-/* Checks the result of a call. REFUSED: an error is expected. After an error, the call's outputs `memory` must be
-   unchanged. */
+/* Checks the result of a call. If the verdict is REFUSED, the call must return an error. After an error, its
+ * outputs `memory` must be unchanged. */
 static void judge(const char *entry, const struct attn_problem *p, enum verdict verdict, int error,
                   const unsigned char *memory, size_t bytes)
 {

@@ -11,8 +11,8 @@ from stored import HALVES, rounded
 from suite import ROOT, Failure, check, execute
 
 RUNTIME = os.path.join(ROOT, 'runtime')
-# clang's -O0 is four times as fast as gcc's -O1, and keeps every access. AddressSanitizer finds wrong pointers, so
-# UBSan need not.
+# -O0 of clang compiles four times as fast as -O1 of gcc, and keeps every memory access. AddressSanitizer finds wrong
+# pointers, so the pointer checks of UBSan are off.
 SANITIZED = ['-fsanitize=address,undefined', '-fno-sanitize=null,pointer-overflow', '-fno-sanitize-recover=all',
              '-fopenmp']
 
@@ -129,8 +129,8 @@ class Kernel:
         return self.as_numbers(out)
 
     def gradients(self, P, q, k, v, dout, wanted=('dq', 'dk', 'dv'), threads=2, saves=True, arrays=False):
-        """The wanted ones of dq, dk and dv, by name, after forward; with `arrays`, also the gradients of learned
-        parameters, which are all numbers that the caller gives."""
+        """Calls backward after forward. Returns the gradients in `wanted` by name: dq, dk and dv. If `arrays` is
+        true, it also returns the gradients of the learned parameters. Then every parameter must be an array."""
         q, k, v, dout = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v, dout))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
         about, whole, address = self.about, ctypes.c_void_p, ctypes.byref(problem)
@@ -182,7 +182,8 @@ class Kernel:
         return params, keep
 
     def give_parameters(self, params, keep, P):
-        """Replaces pointers of the struct. An array that is not contiguous is used in place, if it can have strides."""
+        """Sets the parameters in P. An array with gaps is used in place if the struct has strides for it. Otherwise
+        it is copied."""
         strides = keep.setdefault('strides of arrays', (ctypes.c_char * max(8, self.about.strides_bytes))())
         if self.about.strides_bytes:
             ctypes.c_void_p.from_buffer(params, self.about.strides).value = ctypes.addressof(strides)
@@ -263,7 +264,7 @@ class State:
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
     def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None):
-        """Returns extend's result, and out, with NaN in rows that may not be written. Without q, no output is
+        """Returns the result of extend, and out. Rows that extend may not write are NaN. Without q, no output is
         requested."""
         self.kernel.give_parameters(self.params, self.keep, rows or {})
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))

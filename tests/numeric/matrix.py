@@ -130,7 +130,8 @@ def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
     done_well([suite.attnc, path, '-o', folder, '--target', 'x86-64-v4'], folder)
     if pairs and 'avx512_bf16' not in flags():
         raise Skip('the processor has no products of bf16')
-    made, units = [], 'amx_bf16' in flags() and not pairs  # these fuse multiplication and addition, like the emulation
+    made, units = [], 'amx_bf16' in flags() and not pairs  # AMX fuses multiplication and addition, as the emulation
+                                                           # does.
     emulated = ['-DATTN_EMULATE_TILES', '-Wno-psabi', *['-march=native'] * (units or not plain)]
     if pairs: emulated = SLOWER_TOO.split()
     for name, options in [('emulated', emulated)] + [('units', [])] * units:
@@ -246,7 +247,12 @@ def gradients(folder, suite, name, seed, pairs=False):
         except Failure as failure:
             wrong.append(here + str(failure))
         others = [(emulated, 'of 3 threads', made, 3, True)] + [
-            (emulated, 'where nothing is saved', made, 2, False) for _ in range(shape[3] > 16)] + [  # otherwise in f32
+            (emulated, 'where nothing is saved', made, 2, False) for _ in range(shape[3] > 16)] + [  # A kernel for
+                                                                                                     # at most 16
+                                                                                                     # queries
+                                                                                                     # computes what
+                                                                                                     # was not saved
+                                                                                                     # in f32.
             (emulated, 'of %s alone' % ' and '.join(w), w, 2, True) for w in (['dq'], ['dk'], ['dv'], ['dq', 'dv'])] + [
             (units, 'of the processor on %d threads' % threads, made, threads, True) for threads in (1, 3) if units]
         for kernel, what, wanted, threads, saves in others:
@@ -327,8 +333,9 @@ def refuse():
     """Linux refuses tile data from now on: seccomp answers arch_prctl with EPERM."""
     class Program(ctypes.Structure):
         _fields_ = [('length', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
-    steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 158),               # load the number of the call; arch_prctl?
-             (0x20, 0, 0, 16), (0x15, 0, 1, 0x1023),           # its first argument; ARCH_REQ_XCOMP_PERM?
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 158),               # loads the number of the system call, and tests
+                                                               # whether it is arch_prctl's
+             (0x20, 0, 0, 16), (0x15, 0, 1, 0x1023),           # is its first argument ARCH_REQ_XCOMP_PERM?
              (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
     code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *s) for s in steps))
     libc = ctypes.CDLL(None, use_errno=True)

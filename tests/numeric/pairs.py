@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Every two features of the language in one kernel.
+"""Tests every two features of the language in one kernel.
 
 pairs.py ATTNC [--all] [--seed N]
 
 - In a table of specs, every two choices of different factors occur together in at least one row.
 - `attnc check` checks each row: forward, sequences in pieces, and all and some of the gradients.
-- Without --all, only a part of the table is taken, chosen by the seed.
-- RULES has the pairs that attnc refuses. The case `refused` confirms that every spec with such a pair is refused.
+- Without --all, only a part of the table is checked. The seed chooses it.
+- RULES has the pairs that attnc refuses. The case `refused` confirms that every spec with such a pair is
+  refused.
 """
 import os
 import random
@@ -114,7 +115,7 @@ EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': [
 # The form of the kernel: one, or a choice by the number of keys
 FORM = {'quadratic': {'algorithm': 'quadratic'}, 'linear': {'algorithm': 'linear'}, 'auto': {},
         'either': {'schedule': {'crossover': 20}}}
-# problem sizes of check, or one length each
+# Options of `attnc check`. Without options, it tries its own sizes.
 SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths', '33,7', '--heads', '3'],
          'grouped': ['--lengths', '20,41', '--heads', '4/2'], 'shared': ['--lengths', '5,35', '--heads', '3/1']}
 
@@ -129,7 +130,7 @@ OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}
 CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}   # masks under which either form can be faster
-# Rules: (factors, whether attnc accepts these choices).
+# Each rule is (factors, a function that returns whether attnc accepts their choices).
 RULES = [
     (('dropout', 'form'), lambda dropout, form: dropout == 'kept' or form in ONE_FORM),
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
@@ -201,8 +202,8 @@ def case(folder, suite, row):
 
 
 def refused(folder, suite, choices, pairs):
-    """Pairs that no allowed row has: attnc refuses them in the closest specs. Pairs with `either` depend on the cost
-    model and are skipped."""
+    """For each pair that no allowed row has, attnc must refuse the closest spec that has it. Pairs with `either`
+    depend on the cost model and are skipped."""
     rng, taken = random.Random(1), []
     for a, x, b, y in sorted(pairs):
         if ('form', 'either') in ((a, x), (b, y)): continue

@@ -57,7 +57,7 @@ KERNELS = {
     'given': {'similarity': 'softmax', 'mask': {'expr': 'seen[row][j]'}, 'shape': {'head_dim': 16},
               'arrays': {'seen': {'shape': ['Nq', 'Nk'], 'type': 'bool'}}},
 }
-# Linear forms.
+# Specs with linear forms.
 CARRIED = {
     'sketch_local': {'prepare': ['layernorm'],
                      'similarity': {'polysketch': {'degree': 4, 'sketch': 24, 'local': 'exact'}},
@@ -162,7 +162,8 @@ class Emitted(Made):
         return self.once('here', make)
 
     def build(self, key, source, command, sources, out, link=()):
-        objects = self.suite.objects.of(key, [*command, '-O2'], sources)   # every kernel runs them
+        objects = self.suite.objects.of(key, [*command, '-O2'], sources)   # -O2 is for the sources that every kernel
+                                                                           # runs.
 
         def make():
             path = os.path.join(self.folder, out)
@@ -195,7 +196,7 @@ def allowed(spec, P, q, k, v):
         weights = (np.abs(definitions.attend(spec, P, q, k, np.abs(v))).max(-1, keepdims=True)
                    if spec['dtype'] == 'bf16' else 0)
         return 2 * error + 2 * (UNIT[spec['dtype']] * np.abs(out) + OF_LINEAR_FORMS * weights)
-    # both sides are computed; f64 cases do not test the last bits
+    # Both sides of the comparison have errors. The last bits of f64 are not tested.
     return error * (2.0 ** -26 if spec['dtype'] == 'f64' else 2)
 
 
@@ -301,7 +302,7 @@ def minus_infinity(folder, emitted):
     P['bias'][:, 7, :-1] = -np.inf                   # one that sees only the last key
     P['bias'][:, 8, 1:] = -np.inf                    # and only the first
     P['bias'][:, 9:20, :128] = -np.inf               # whole tiles without a visible key come first
-    P['bias'][:, 20:30, 64:] = -np.inf               # or last
+    P['bias'][:, 20:30, 64:] = -np.inf               # In these rows, whole tiles without a visible key come last.
     with np.errstate(invalid='ignore'):
         expected = definitions.attend(spec, P, q, k, v)
         error = allowed(spec, P, q, k, v)
@@ -377,8 +378,8 @@ def zero_rows(folder, suite, what, eps):
 
 
 def every_number(folder, emitted):
-    """The value of the only key is the result, for all 16-bit numbers. The mean of two adjacent numbers is the even
-    one."""
+    """With one visible key, the output is its value. This is tested for all 16-bit numbers. The mean of two
+    adjacent numbers is rounded to the even one."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     width = spec['shape']['value_dim']
@@ -437,7 +438,8 @@ def symbols(folder, emitted, level):
     """The object file has no warnings, allocates nothing, does no I/O, has no writable data, and exports only its
     own names."""
     path = os.path.join(folder, 'k.o')
-    source = emitted.here() if level == '-O2' else emitted.source()   # the code of all targets takes four times as long
+    source = emitted.here() if level == '-O2' else emitted.source()   # Compiling the code of all targets takes four
+                                                                      # times as long.
     quiet([compiler('gcc'), '-std=gnu11', level, '-fopenmp', '-fno-pie', *WARNINGS, '-I', RUNTIME, '-c', source, '-o', path])
     table = [line.split()[-2:] for line in execute(['nm', path]).stdout.splitlines()]
     foreign = sorted(name for kind, name in table if kind in 'UwW' and not ALLOWED_SYMBOLS.fullmatch(name))
@@ -461,7 +463,7 @@ def clean_text(folder, emitted):
 
 
 WRAP = '-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign'
-DRIVERS = {   # name: compiler, flags, checks, environment
+DRIVERS = {   # Each driver has a compiler, flags, checks and environment variables.
     'gcc': ('gcc', ['-O2', '-fopenmp', '-DCOUNT_ALLOCATIONS'],
             'layouts threads teams errors workspace allocations callers settings', {'OMP_NUM_THREADS': '3'}),
     'address-clang': ('clang', ['-O0', *SANITIZED], 'layouts threads errors callers',
@@ -473,14 +475,15 @@ DRIVERS = {   # name: compiler, flags, checks, environment
     'address-gcc': ('gcc', ['-O0', *SANITIZED], 'layouts threads errors callers settings',
                     {'ASAN_OPTIONS': 'detect_leaks=0'}),
     'thread-gcc': ('gcc', ['-O0', '-fsanitize=thread'], 'callers layouts teams', {}),
-    # With OpenMP the sanitizer needs Archer, which knows barriers.
+    # With OpenMP, ThreadSanitizer needs the library Archer to know about barriers.
     'thread-openmp': ('clang', ['-O1', '-fopenmp', '-fsanitize=thread'], 'threads',
                       {'TSAN_OPTIONS': 'ignore_noninstrumented_modules=1'}),
 }
 FOR_ALL = ['address-clang']   # kernels take one of the other drivers each
 IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
 WITH_TABLES = {'given'}   # the workspace grows with the number of tiles
-ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}   # what threads make for each other
+ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}   # kernels in which threads use tables
+                                                                              # that other threads made
 
 
 def without_avx512(path):
@@ -585,7 +588,7 @@ def main():
         for std, more in ('c11', ['-fopenmp']), [('gnu11', ['-fopenmp']), ('c11', [])][n % 2]:
             suite.case('silent-clang-%s%s-%s' % (std, '' if more else '-serial', name), silent, emitted, 'clang',
                        ['-std=' + std, '-fsyntax-only', *more])
-        for level in ('-O0', '-O2')[:1 + (n % 3 == 0)]:   # and gcc with gnu11
+        for level in ('-O0', '-O2')[:1 + (n % 3 == 0)]:   # The cases silent-gcc-gnu11 are in symbols().
             suite.case('symbols%s-%s' % (level, name), symbols, emitted, level)
         suite.case('text-' + name, clean_text, emitted)
     for name in CARRIED:

@@ -163,7 +163,7 @@ class Function:
         return out
 
     def gradient(self, wanted=None, threads=0):
-        """All gradients, or the wanted ones, by name."""
+        """Returns the gradients by name: all, or only those that are wanted."""
         problem, arrays = Problem(*self.shape, threads=self.threads), self.arrays
         saved = self.room(self.sizes['saved'](ctypes.byref(problem)), np.uint8)
         out = self.forward(arrays, saved)
@@ -225,7 +225,7 @@ def compared(d, folder, kernel):
 
 
 def judge(suite, d, folder):
-    """Compares in a child process, because a kernel may crash."""
+    """Compares gradients in a child process, because a kernel may crash."""
     path = compiled(suite, d, folder)
     read, write = os.pipe()
     child = os.fork()
@@ -278,7 +278,7 @@ def smaller(suite, d, wrong, folder):
 
 
 def case(folder, suite, draws):
-    """The first of several draws that can be judged."""
+    """Judges drawn specs until one can be judged."""
     why = ''
     for d in draws():
         try:

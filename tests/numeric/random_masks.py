@@ -23,7 +23,8 @@ EACH = 20
 
 
 def neighbourhood(rng):
-    """A query's neighbours in an image that is stored row by row, whole or cut off."""
+    """Draws a mask in which queries see their neighbours in an image. The image is stored row by row, and may be
+    cut off."""
     width, rows = rng.choice([5, 8, 16, 24, 48]), rng.randrange(2, 12)
     near, tall = rng.randrange(1, max(2, width // 3)), rng.randrange(3)
     row, column = '%%s / %d' % width, '%%s %%%% %d' % width
@@ -38,7 +39,7 @@ def neighbourhood(rng):
 
 
 def striped(rng):
-    """A periodic mask, alone or combined with others."""
+    """A periodic mask, alone or combined with other masks."""
     d, w = rng.choice([2, 3, 4, 5, 7, 8, 12]), rng.randrange(1, 12)
     period = rng.choice([5, 8, 16, 24, 48, 64])
     run = rng.randrange(1, period)
@@ -172,14 +173,15 @@ def compiled(folder, suite, make, seed, n):
     os.rename(folder + '/in/spec.yaml', folder + '/spec.yaml')
     command = [suite.attnc, 'run', folder + '/spec.yaml', '--in', folder + '/in', '--out', folder + '/out',
                '--target', 'native', '--threads', 1 + n % 3]
-    # every fourth is compiled as by users
+    # Every fourth kernel is compiled with the flags that users get.
     done = execute(command, env=suite.environment | ({'ATTNC_CFLAGS': '-O0'} if n % 4 else {}))
     if done.returncode == 1 and 'ascending order' in done.stderr and not in_order(folder + '/in'): return '(refused)'
     check(done.returncode == 0, 'exit status %d: %s\n%s' % (done.returncode, done.stderr.strip()[:400], told(spec)))
     expected, _, allowed = answer(spec, folder + '/in', of_kernel=True)
     check(np.isfinite(expected).all(), 'the generator made a case whose answer is not finite: %s' % told(spec))
     if spec['dtype'] == 'f64': allowed = allowed * 2.0 ** -29
-    if spec['similarity'] != 'softmax': allowed = 2 * allowed  # it may have used the linear form
+    if spec['similarity'] != 'softmax': allowed = 2 * allowed  # The kernel may have used the linear form, whose
+                                                               # tolerance is twice as large.
     error = worst(np.load(folder + '/out/out.npy'), expected, allowed)
     check(error <= 1, 'off by %.3g times what is allowed\n%s' % (error, told(spec)))
     return '(error %.2f of what is allowed)' % error

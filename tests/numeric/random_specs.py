@@ -45,7 +45,8 @@ MAX_F16 = 65504   # a larger gradient is infinite in f16
 CANCELS = 8    # relative to the tolerance: the gradient's terms cancel, or it is wrong
 LONGEST = 4    # seconds of `attnc check`
 CANCELLED = 1e-9     # relative to the largest gradient: smaller ones are only rounding
-MOST_PAIRS = 40000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
+MOST_PAIRS = 40000   # Each row is a message with which attnc may refuse a spec, and a function that removes the
+                     # cause. If the function is None, the spec is dropped.
 DRAWS = 6      # the maximum number of specs drawn for one case
 # Valid reasons of attnc to refuse a spec, and the function that removes the cause. None: the spec is dropped.
 REFUSED = [
@@ -235,7 +236,7 @@ def run(suite, d, folder, path, *options):
 
 
 def rounding(folder, name, linear):
-    """The change of a row by rounding to bf16 on this processor, relative to its scale."""
+    """Returns how much rounding to bf16 may change a row on this processor, relative to the row's scale."""
     if not multiplies_bf16(): return 0.0
     with open(os.path.join(folder, name + '.loops')) as f: loops = f.read()
     arrays = dict(re.findall(r'^array (\S+) (.*)', loops, re.M))
@@ -264,7 +265,7 @@ def compared(suite, d, folder, path, linear):
     try:
         with np.errstate(all='ignore'): why = judge(out)
         if why and re.search('taylor1|identity|favor_trig|custom', str(spec['similarity'])):
-            # perturbed inputs change nothing, as in 1 - x / |x| for one element
+            # The tolerance is 0: perturbed inputs change nothing, as in 1 - x / |x| for one element.
             exact = np.broadcast_to(answer.allowed + beside == 0, out.shape)
             if exact.any() and not judge(np.where(exact, answer.expected, out)): raise Skip('weights cancel exactly')
     except Failure as failure:
@@ -289,7 +290,8 @@ def accurate_if_quadratic(suite, d, folder, path, judge):
 
 
 def differentiated(suite, d, folder, path):
-    """Compares the gradients of `attnc run`. Returns '', or why all were skipped."""
+    """Compares the gradients of `attnc run` with gradient_definitions.py. Returns '', or the reason why all were
+    skipped."""
     spec, pairs = {'dtype': 'f32'} | definitions.load(path), d['batch'] * d['heads'] * d['n_q'] * d['n_k']
     if suite.without or pairs > MOST_PAIRS: return suite.without or 'gradient_definitions.py takes it long'
     normed = 'layernorm' in str(spec.get('prepare')) or "'learned'" in str(spec['similarity'])
@@ -320,7 +322,7 @@ def differentiated_once(suite, d, folder, path, spec, seed):
 
 
 def checked(suite, d, path):
-    """Runs `attnc check`. Returns '', or that it was stopped."""
+    """Runs `attnc check`. Returns '', or a note if it was stopped."""
     said, sizes = '', []   # every tenth case uses all shapes of check
     if d['seed'] % 10:
         sizes = ['--lengths', ','.join(map(str, d['lengths'])), '--heads', '%d/%d' % (d['heads'], d['kv_heads'])]
@@ -385,7 +387,7 @@ def case(folder, suite, draws, numbers):
     """The first of several draws that can be judged."""
     why = ''
     for d in draws:
-        # check interprets every pass for each
+        # attnc check interprets every pass for each target, so there is only one target.
         if numbers and d['targets'] != ['generic']: d['targets'] = suite.runnable[d['seed'] % len(suite.runnable):][:1]
         try:
             left_out = judge(suite, copy.deepcopy(d), folder + '/spec', numbers)

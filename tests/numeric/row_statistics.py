@@ -36,7 +36,7 @@ MASKS = {
     'own_document': {'all': ['causal', 'document']},
     'some': {'expr': 'j <= i && (i + h) % 5 != 2 && j % 7 != 0'},   # rows that see no key
     'prefix': {'prefix': {'length': 40}}}
-# name: (similarity, normalize, mask, more)
+# Each value is (similarity, normalize, mask, other keys of the spec).
 CASES = {
     'softmax': ('softmax', 'sum', 'none', {}),
     'softmax-bf16': ('softmax', 'sum', 'none', {'dtype': 'bf16', 'shape': {'head_dim': 32}}),

@@ -67,7 +67,8 @@ SIMILARITY['named'] = [
     {'custom': {'weight': '(0.5 + s) * (0.5 + s) * (2 + cos(i * 0.7 + b)) * (1 + (int)sqrt(j) % 3 + log1p(j)) + 0.5'}}]
 BLOCKS = [16, 100]   # for `local: exact`
 
-# Weights of both signs, and high powers: without a denominator that may vanish.
+# Specs with weights of both signs, with high powers, and with projected keys. Normalisations and preparations are
+# such that no denominator is near 0.
 ALONE = [{'similarity': {'linear': {'features': f}}, 'normalize': 'none', 'mask': 'causal'} for f in (
     'identity', {'favor_trig': {'count': 16}}, {'favor_trig': {'count': 64}})] + [
         {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': {'window': {'left': 40}}},
@@ -204,7 +205,7 @@ SCHEDULED = [
     ({'similarity': {'linear': {'features': 'hedgehog'}}, 'mask': 'causal'},
      [{'crossover': 1, 'chunk': 16}, {'from': 96, 'crossover': 96, 'rows': 8, 'together': 2}]),
 ]
-# High powers multiply the rounding of long inner products: the mean error relative to the tolerance.
+# High powers multiply the rounding of long inner products. Each row is (mean error relative to the tolerance, spec).
 LONG_PRODUCTS = [
     (0.130, {'similarity': {'polynomial': {'degree': 6, 'alpha': 0.7, 'beta': 9.0}}, 'prepare': ['layernorm'],
              'shape': {'head_dim': 80, 'value_dim': 8}}),
@@ -339,7 +340,7 @@ def kernel(folder, suite, spec, shapes, target, seed, flags):
 
 
 def long_rows(folder, suite, spec, n, seed):
-    """Some rows of a long sequence. One, two and three threads give equal bits."""
+    """Compares some rows of a long sequence. One, two and three threads must give equal bits."""
     path, d, outs = os.path.join(folder, spec['name'] + '.yaml'), os.path.join(folder, 'long'), []
     with open(path, 'w') as f:
         yaml.safe_dump(spec, f, sort_keys=False)

@@ -80,7 +80,7 @@ def trees(x):
     """Smaller YAML values."""
     if isinstance(x, dict):
         for key in x: yield {k: v for k, v in x.items() if k != key}
-        if len(x) == 1: # a choice with options: the bare word, and smaller options
+        if len(x) == 1: # A choice with options is replaced by the choice alone, and by one with smaller options.
             (key, inside), = x.items()
             yield key
             if isinstance(inside, (dict, list)):

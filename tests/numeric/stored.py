@@ -7,7 +7,7 @@ LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
 
 
 def rounded(x, dtype):
-    """Rounds an f32 array to `dtype`, ties to even; returns f32."""
+    """Rounds an f32 array to `dtype`, with ties to even. The result is f32."""
     x = np.ascontiguousarray(x, np.float32)
     if dtype == 'f16':
         with np.errstate(over='ignore'):

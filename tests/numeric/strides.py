@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Arrays of `arrays:` with strides and with axes that repeat their elements: results and gradients have the same bits as
-with contiguous arrays, and nothing outside the elements is read."""
+"""Tests arrays with strides: results and gradients have the same bits as with contiguous arrays.
+
+Some axes have stride 0, so their elements repeat. No byte outside the elements is read."""
 import os
 import sys
 
@@ -20,7 +21,7 @@ CUSTOM = {'similarity': {'custom': {'weight': '(2 + s) * (2 + s) * exp(({e}) / 4
 MASK = {'similarity': 'softmax', 'mask': {'expr': '{e}'}}
 DECAY = {'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': '{e}'}}
 LINEAR = {'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'decay': {'log': '{e}'}, 'normalize': 'none'}
-CASES = {   # base, element, shapes and types
+CASES = {   # Each case is (base spec, element expression, shapes and types of its arrays).
     'table': (SOFTMAX, 'a[h][i - j + 5]', {'a': ['H', 11]}),
     'pair': (SOFTMAX, 'a[h][row][j]', {'a': ['H', 'Nq', 'Nk']}),
     'pair_turned': (SOFTMAX, 'a[b][j][row]', {'a': ['B', 'Nk', 'Nq']}),
@@ -71,7 +72,7 @@ def spec_of(name, more=()):
 
 
 def apart(x, rng):
-    """Copies the elements into a larger array, whose other elements are hostile."""
+    """Copies the elements into a larger array with strides. Its other elements would spoil the result."""
     shape = [2 * n + 1 for n in x.shape]
     order = rng.permutation(x.ndim)
     large = np.empty([shape[k] for k in order], x.dtype)

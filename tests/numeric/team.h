@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { TEAM_THREADS = 4 }; /* the maximum: a call that asks for more gets 4 */
+enum { TEAM_THREADS = 4 }; /* the maximum number of threads; a call that asks for more gets 4 */
 static int team_runs;      /* the number of calls that ran on the team */
 static pthread_barrier_t team_meeting;
 struct team_work {

@@ -199,7 +199,7 @@ static double *exchanged(struct arena *arena, const double *data, int64_t count,
     return made;
 }
 
-/* Evaluates a program in which query heads and queries are exchanged. */
+/* Evaluates a program whose query heads are exchanged with its queries. */
 static const char *evaluate_swapped(struct arena *arena, const struct either *p, const struct problem_size *s,
                                     double **out, int64_t *count)
 {
@@ -259,8 +259,6 @@ static const char *compare(struct arena *arena, const struct either *before, con
     }
     return NULL;
 }
-
-/* ---- passes ---- */
 
 static const char *run_passes(struct arena *arena, const char *names, struct compilation *c, struct either *p)
 {

@@ -15,7 +15,7 @@ def version():
 
 
 def head(q, k, v, g1, g2, block):
-    """One head: a scan over blocks with the state [r^2, E + 1]."""
+    """Computes one head by a scan over blocks. The state is [r^2, E + 1]."""
     n, r = q.shape[0], g1.shape[1]
     sketch = lambda x: (x @ g1) * (x @ g2) / jnp.sqrt(jnp.float32(r))
     tensored = lambda x: (x[:, :, None] * x[:, None, :]).reshape(block, r * r)

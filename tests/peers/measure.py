@@ -1,4 +1,4 @@
-"""Comparison and timing of all peers."""
+"""Compares results of all peers, and measures their times."""
 import json
 import sys
 import time
@@ -26,8 +26,8 @@ class Differs(Exception):
 
 
 def difference(a, b):
-    """The largest error of a, relative to the largest number in the row of b. For a tuple of gradients, an array is one
-    row. `a` may be tensors."""
+    """Returns the largest difference between a and b, relative to the largest number in the row of b. In a tuple of
+    gradients, each array counts as one row. `a` may be tensors."""
     if isinstance(b, tuple):
         return max(difference(x.reshape(1, -1), y.reshape(1, -1)) for x, y in zip(a, b))
     a, b = np.asarray(a.float() if hasattr(a, 'float') else a, np.float64).reshape(b.shape), np.asarray(b, np.float64)
@@ -57,7 +57,7 @@ def seconds(call, times=1):
 
 
 def in_a_turn(once):
-    """The number of calls in a slice, if one takes `once` seconds."""
+    """Returns how many calls fit into a slice of TURN seconds if a call takes `once` seconds."""
     return max(1, int(TURN / once))
 
 
@@ -73,7 +73,7 @@ def alternate(calls, limit, least=3, most=25):
 
 
 def same_job(label, out, kernel, tolerance):
-    """Returns the difference of a peer from the kernel. It must be within the tolerance."""
+    """Returns the difference between a peer's result and the kernel's. Raises Differs if it exceeds the tolerance."""
     far = difference(out, kernel.values())
     if not far <= tolerance:
         raise Differs('%s: not the same job: a row differs by %.1e of its largest number' % (label, far))

@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU: models of one operator, and of the operators that exporters emit."""
+"""Measures ONNX Runtime on the CPU. Its models have one attention operator, or the operators that exporters emit."""
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -57,7 +57,7 @@ def caller(nodes, arrays, in_rows, constants, threads):
 
 
 def products(n, dim, causal):
-    """Two products and a softmax: nodes and constants."""
+    """Returns the nodes and the constants of two products and a softmax."""
     node, constants = helper.make_node, {'scale': np.float32(dim ** -0.5)}
     nodes = [node('Transpose', ['k'], ['turned'], perm=[0, 1, 3, 2]), node('MatMul', ['q', 'turned'], ['s']),
              node('Mul', ['s', 'scale'], ['scaled'])]

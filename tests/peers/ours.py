@@ -109,7 +109,7 @@ class Kernel:
                           pointer(v), pointer(self.out), self.memory(self.problem.workspace_bytes))
 
     def memory(self, size):
-        """The address of aligned memory."""
+        """Allocates `size` bytes and returns their address, which is a multiple of 64."""
         self.kept.append(np.zeros(size + 64, np.uint8))
         return -(-pointer(self.kept[-1]) // 64) * 64
 
@@ -123,7 +123,6 @@ class Kernel:
         return (x.astype(np.uint32) << 16).view(np.float32) if self.kernel.dtype == BF16 else x
 
     def values(self):
-        """.out as floats."""
         return self.floats(self.out)
 
 

@@ -73,12 +73,12 @@ def compiled_step(features, near, plus):
 
 
 def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=True, most=2 << 30):
-    """{label: call}. `make` is a sketch or a feature map of q and k."""
+    """Returns {label: call}. `make` is a sketch or a feature map of q and k."""
     forms = {}
     size = features(make(k[:, :1])).shape[-1]
     for b in blocks:
         forms['loop over blocks of %d' % b] = lambda b=b: carried_loop(make(q), make(k), v, b, features, near, plus)
-        # Features of all keys and of all queries, in memory at once.
+        # This form keeps the features of all keys and all queries in memory at once.
         if 4 * q.shape[0] * q.shape[1] * size * 2 <= most:
             forms['all blocks of %d at once' % b] = lambda b=b: carried_all(
                 make(q), make(k), v, b, features, near, plus)
@@ -129,7 +129,7 @@ def sketch_of(g1, g2):
 
 
 def polysketch_exact(q, k, v, sketch, block):
-    """Weights inside a block are <q, k>^4, others are sketched."""
+    """Weights inside a block are <q, k>^4. Weights between blocks are sketched."""
     both = lambda x: torch.cat([x, sketch(x)], -1)
     d = q.shape[-1]
     return carried_loop(both(q), both(k), v, block, lambda x: tensored(x[..., d:]),
@@ -150,7 +150,6 @@ def polynomial(q, k, v, rows, power):
     return out
 
 
-# ---- the rows
 
 class Arrays:
     """Standard normal q, k, v as NumPy arrays and as tensors on the same memory."""
@@ -200,7 +199,8 @@ def bf16_row(options, n):
 
 
 def gradients(leaves, dout, form, forward):
-    """A call that computes gradients with respect to the leaves, of a stored or a new result."""
+    """Returns a call that computes gradients with respect to the leaves. If `forward`, the call also computes the
+    result."""
     dout = dout[None]
     if forward:
         return lambda: torch.autograd.grad(form()[None], leaves, dout)
@@ -209,7 +209,7 @@ def gradients(leaves, dout, form, forward):
 
 
 def train(options, job, arrays, dtype, spec, settings, make, forward, parameters=None, tolerance=1e-4):
-    """A row of gradients with respect to q, k and v. `make` returns the forms of forward."""
+    """Measures the gradients with respect to q, k and v. `make` returns {label: function that computes the output}."""
     given = [*arrays, normal(4, *arrays[2].shape)]
     tensors = [torch.from_numpy(a).to(dtype) for a in given]
     if dtype == torch.bfloat16:
@@ -237,7 +237,7 @@ def backward_rows(options, n):
 
 
 def trained_forms(make, features, near, plus, blocks=BLOCKS, most=1 << 30):
-    """The forms that autograd follows. `make` is a sketch or a feature map."""
+    """Returns a function that makes the forms with gradients. `make` is a sketch or a feature map."""
     def forms(q, k, v):
         made, size = {}, features(make(k[:, :1])).shape[-1]
         for b in blocks:
@@ -264,7 +264,7 @@ def polysketch_backward_rows(options, n):
 def flex_rows(options, n):
     heads = options.heads
     slopes = torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)])
-    # Documents of 1/16, 3/16, 1/8, ... of the length.
+    # The documents have 1/16, 3/16, 1/8, 1/4, 1/16 and 5/16 of the tokens.
     ends = np.cumsum([n // 16, 3 * n // 16, n // 8, n // 4, n // 16, 5 * n // 16])
     document = np.searchsorted(ends, np.arange(n), side='right').astype(np.int32)[None]
     ids = torch.from_numpy(document[0])

@@ -27,7 +27,8 @@ def small(spec, **more):
 
 
 def of_keys(**more):
-    """A kernel whose values are the first 5 elements of keys, and one with separate values."""
+    """Returns a kernel that uses the first 5 elements of keys as values, and a function that must give equal
+    results. The function passes these elements as separate values."""
     made = [small('softmax_causal', **{'shape.value_dim': 5, 'shape.values': values}, **more) for values in ('keys', 'given')]
     return made[0], lambda q, k, **other: made[1](q, k, k[..., :5], **other)
 

@@ -1,4 +1,5 @@
-"""attnc.torch.flex_attention: PyTorch's own results, gradients of captured tensors, and errors that quote the line."""
+"""Tests attnc.torch.flex_attention: it gives PyTorch's results, and gradients of captured tensors. Its errors quote
+the line."""
 import math
 
 from common import *

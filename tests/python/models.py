@@ -65,7 +65,7 @@ def ids(rows=3, n=11, seed=1):
 
 
 def inputs(name, padding=None, rows=3, n=11):
-    """Inputs of a model. padding: 'left', 'right' or None."""
+    """Returns inputs of a model. `padding` is 'left', 'right' or None."""
     if name == 'ViT':
         return {'pixel_values': torch.randn(rows, 3, 16, 16, generator=torch.Generator().manual_seed(2))}
     if name == 'Whisper':

@@ -334,7 +334,7 @@ def arrays_that_lie_otherwise_are_copied(folder):
 
 @case
 def ctrl_c_leaves_nothing_in_the_cache(folder):
-    """As in a notebook, the signal goes only to Python."""
+    """SIGINT goes only to the Python process, as in a notebook."""
     environment, times = counted(folder, 'sleep 60\n')
     process = subprocess.Popen([sys.executable, '-c', 'import attnc\nattnc.kernel("softmax", set={"shape.head_dim": 8})'],
                                cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
@@ -405,7 +405,7 @@ def several_threads_call_it(folder):
     for t in threads:
         t.join()
     check(not wrong, 'calls of several threads disturb each other')
-    for n, given in inputs.items():   # repeated calls take a short path, which must notice changes
+    for n, given in inputs.items():   # A repeated call takes a short path, which must notice new arrays.
         close(made(*(a + 1 for a in given)), made(*((a + 1).copy() for a in given), threads=1), 0, 'the same shapes again')
 
 

@@ -71,7 +71,7 @@ def same(one, two, limit, why):
 
 
 def quietly(function, *words, **more):
-    """Returns the result of the function and its output."""
+    """Returns the result of the function, and its text on standard error."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         made = function(*words, **more)
@@ -137,7 +137,7 @@ for _name in MODELS:
 
 @case
 def another_weight_counts(folder):
-    """Replaced modules use the spec, others the model's attention."""
+    """Replaced modules use the spec. Other modules keep the model's attention."""
     model = model_of('Llama')
     wanted = runs(model, 'Llama')
     replaced(model, {'similarity': {'custom': {'weight': '(1 + s) * (1 + s)'}}, 'mask': 'causal'})
@@ -235,7 +235,7 @@ def modules_of_pytorch(folder):
 
 @case
 def compiled_models(folder):
-    """One graph; a mask is compared at run time."""
+    """torch.compile makes one graph without breaks. Each call compares its mask with the spec's mask."""
     for backend in ['aot_eager'] + ['inductor'] * (shutil.which('g++') is not None):
         torch._dynamo.reset()
         model = model_of('Llama')
@@ -252,7 +252,8 @@ def compiled_models(folder):
         made[0].square().sum().backward()
         same([p.grad for p in model.parameters()], gradients, 1e-4, backend)
     torch._dynamo.reset()
-    with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():   # then it continues without torch.compile
+    with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():   # After one compilation for new lengths,
+                                                                           # PyTorch continues without torch.compile.
         model = model_of('Llama')
         wanted = [model(ids(n)).logits for n in (9, 7, 5, 4)]
         replaced(model, 'softmax_causal')

@@ -47,7 +47,7 @@ def run(argv, why, **options):
 
 
 def readme_line():
-    """The one line that installs it."""
+    """Returns the installation command of README."""
     with open(README) as f:
         line, = re.search(r'^```\n(.*?)^```', f.read(), flags=re.M | re.S)[1].splitlines()
     return line.split('#')[0].strip()
@@ -77,7 +77,7 @@ def cases(name, python, settings, only):
     # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
              '2' if name == 'numpy' else '1']
-    # PyTorch does not quote paths for the C++ compiler, so they must have no blank
+    # PyTorch does not quote paths for the C++ compiler, so this path must have no blank.
     plain = next(f for f in (tempfile.gettempdir(), '/tmp', '/var/tmp') if ' ' not in f)
     with tempfile.TemporaryDirectory(prefix='attnc-python-', dir=plain) as folder:
         link = os.path.join(folder, 'build')

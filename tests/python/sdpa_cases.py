@@ -17,7 +17,7 @@ def tensors(n_q, n_k, dtype=torch.float32, B=2, H=3, D=16):
 
 
 def computed(q, k, v, dout, **options):
-    """The result, the logarithms of the denominators, and the gradients, with their strides."""
+    """Returns the result, the logarithms of the denominators, and the gradients."""
     out = F.scaled_dot_product_attention(q, k, v, **options)
     _, logarithms = OPERATOR(q.detach(), k.detach(), v.detach(), 0.0, options.get('is_causal', False),
                              scale=options.get('scale'))

@@ -1,4 +1,4 @@
-"""The package with PyTorch: operators, gradients, transformations, modules, models."""
+"""Tests the package with PyTorch: operators, gradients, transformations, modules and models."""
 import copy
 import io
 import os
@@ -73,7 +73,7 @@ def threads_are_those_of_pytorch(folder):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        torch.randn(1 << 20).exp()     # creates the threads
+        torch.randn(1 << 20).exp()     # PyTorch creates its threads here.
         there = len(os.listdir('/proc/self/task'))
         close(made(q, k, v), alone, 0, 'of tensors')
         close(made(q.numpy(), k.numpy(), v.numpy(), threads=3), alone, 0, 'of arrays')
@@ -102,7 +102,7 @@ except RuntimeError as error:
 
 @case
 def a_forked_process_has_threads_of_its_own(folder):
-    """After a fork, threads of the kernel's OpenMP work, or there is an error."""
+    """After a fork, kernels that use clang's OpenMP work. Kernels that use gcc's OpenMP report an error."""
     for name, wanted in ('clang', 0), ('gcc', 3):
         found = compiler(name)
         done = execute([sys.executable, '-c', FORKS], env=dict(os.environ, ATTNC_CC=found), timeout=120)

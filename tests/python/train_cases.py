@@ -30,7 +30,7 @@ def one(**changes):
 
 
 def curve(folder, run, stops=()):
-    """The losses of a run that is stopped and continued after these steps."""
+    """Returns the losses of a run that is stopped after each step in `stops` and then continued."""
     import results
     import worker
     for step in (*stops, None):

@@ -54,7 +54,8 @@ def refused(status, written):
 
 
 def other_words(folder, name, errors, without):
-    """Why the diagnostics differ from NAME.stderr, or None. `without`: the expected ones without that file."""
+    """Returns why the diagnostics differ from NAME.stderr, or None. If there is no such file, they must equal
+    `without`."""
     path = os.path.join(here, folder, name + '.stderr')
     if update and errors != without:
         with open(path, 'wb') as f: f.write(errors)

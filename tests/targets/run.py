@@ -113,7 +113,7 @@ def arm_compiler(name):
         return [program('gcc' if ON_ARM else ARM + '-gcc')]
     if ON_ARM:
         return [program(CLANG)]
-    program(ARM + '-gcc')   # for its C library and linker
+    program(ARM + '-gcc')   # clang uses the C library and the linker that come with this gcc.
     return [program(CLANG), '--target=' + ARM, '-isystem', '/usr/%s/include' % ARM]
 
 
@@ -151,7 +151,7 @@ def write_spec(folder, spec):
 
 
 def built(folder, suite, key, cc, spec, targets, standard='gnu11', openmp=True, chooses=False, level='-O2'):
-    """A program that runs the kernel of a spec."""
+    """Builds a program that runs the kernel of a spec."""
     name, path = spec['name'], write_spec(folder, spec)
     done = execute([suite.attnc, path, '-o', folder] + (['--target', targets] if targets else []))
     check(done.returncode == 0, done.stderr[:2000])

@@ -104,7 +104,7 @@ def by_hand_stays(t, folder):
 
 @case
 def gradients(t, folder):
-    """A search of gradients keeps the schedule of forward, and the reverse."""
+    """A search for gradients keeps the forward schedule. A search for forward keeps the schedule of the gradients."""
     write(folder, FOUND.replace('2048', '200').replace('4000', '1000'))
     t.env.update(compiler(folder, r'\.tile = 32\b[^}]*\.of_keys', '', otherwise='usleep(20000);',
                           function='small_backward'))

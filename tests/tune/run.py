@@ -112,7 +112,7 @@ def resumes(suite, folder):
 
 
 def storm(suite, folder):
-    """Finished results stay after a kill, and the search continues."""
+    """After a kill, finished results are still there, and the search continues."""
     t = Tuning(suite, folder)
     known, longest, rng = 0, 4, random.Random(7)
     for kill in range(KILLS):
@@ -124,7 +124,7 @@ def storm(suite, folder):
         process.kill()
         process.wait()
         count = len(finished(t.trials())) if os.path.exists(folder + '/small.db') else 0
-        longest *= 1 if count > known else 1.3   # busy machine: wait longer before the next kill
+        longest *= 1 if count > known else 1.3   # If the machine is busy, the next kill comes later.
         check(count >= known, 'after %d kills %d finished trials became %d' % (kill + 1, known, count))
         known = count
         if known:

@@ -110,7 +110,7 @@ static inline struct tune_result result_of(int k, int samples)
     return r;
 }
 
-/* Whether the two results are equal, with the same bits. */
+/* Returns whether the two results are equal bit by bit. */
 static inline bool same_result(const struct tune_result *a, const struct tune_result *b)
 {
     return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak &&

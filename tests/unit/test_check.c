@@ -130,7 +130,8 @@ static void test_loops(void)
     found(linear, "allocate", PROGRAM_GRADIENTS, SIZE_CHUNKS, true, "after pass 'allocate' of ");
 }
 
-/* Errors in each part of the gradients. An error in row sums is found later, when a gradient is wrong. */
+/* attnc check must find an error in each part of the gradients. A wrong row sum is found when the gradients are
+ * compared. */
 static void test_derivatives(void)
 {
     found(softmax, "differentiate", PROGRAM_ROW_SUMS, SIZE_N_Q, false, "t: differentiate of dk, dv is wrong");

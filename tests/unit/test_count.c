@@ -18,7 +18,7 @@ struct made {
     struct compilation c;
 };
 
-/* Compiles a form of the spec; false if there is none. */
+/* Compiles a form of the spec. Returns false if the spec does not have it. */
 static bool make(struct made *m, const char *text, bool linear)
 {
     static struct target target;
@@ -192,8 +192,8 @@ static void flops_of_formulas(void)
     CU_ASSERT_EQUAL(
         flops_of_token("similarity: {polynomial: {degree: 4}}\nmask: causal\nshape: {head_dim: 64}\n", false, 4096),
         4 * 64 * causal);
-    /* Features count as stored, with symmetric products once. A token has two halves of a sketch for its query, and
-       two for its key. */
+    /* Each stored feature counts. Equal products f[a] f[b] and f[b] f[a] are stored once. Both the query and the
+     * key of a token are multiplied by two sketch matrices. */
     for (int r = 16; r <= 64; r *= 2) {
         struct text text = {0};
         text_add(&text,
@@ -213,7 +213,8 @@ static void flops_of_formulas(void)
         4 * 32 * 33);
 }
 
-/* Polysketch has two kinds of weights, chosen by position. Each counts only for its pairs. */
+/* Polysketch has two kinds of weights, chosen by position. The FLOPs of each kind count only for the pairs that use
+ * it. */
 static void flops_of_choices(void)
 {
     const char *text = "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: "

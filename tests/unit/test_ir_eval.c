@@ -41,7 +41,7 @@ static void says(const char *got, const char *wanted)
     if (!same) printf("wanted: %s\ngot: %s\n", wanted, got ? got : "nothing");
 }
 
-/* Pseudo-random numbers between -1 and 1; equal seeds give equal numbers. */
+/* Returns pseudo-random numbers between -1 and 1. Equal seeds give equal numbers. */
 static double *numbers(struct arena *arena, int64_t count, uint64_t seed)
 {
     double *data = arena_alloc(arena, (size_t)count * sizeof *data);
@@ -147,8 +147,8 @@ static void contractions_agree_in_every_order(void)
     arena_free(arena);
 }
 
-/* graph_eval_noisy simulates rounding. The error of a sum is relative to its terms, even if they cancel. Without
-   cancellation, 1e-200 has an error of about 1e-200 * 2^-23. */
+/* graph_eval_noisy simulates rounding. The error of a sum is relative to its terms, even if the terms cancel. The
+ * rounding of 1e-200 changes it by about 1e-200 * 2^-23. */
 static void noise_is_of_the_terms(void)
 {
     struct arena *arena = arena_new();

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Replaces the function of the compiler. */
+/* Replaces complain() of attnc, and prints to standard output. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -115,7 +115,7 @@ static void same_as_default(const char *text, int64_t keys)
     CU_ASSERT_EQUAL(a->registers.rows, b->registers.rows);
     CU_ASSERT_EQUAL(a->registers.vectors, b->registers.vectors);
     CU_ASSERT_EQUAL(a->registers.unroll, b->registers.unroll);
-    /* a spec with a schedule has the same space and defaults */
+    /* A schedule in the spec changes neither the space of knobs nor the defaults. */
     struct tune_space again;
     knob_space(q, false, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
@@ -186,7 +186,8 @@ static void test_registers(void)
         unit_free(q);
     }
     CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]);                       /* 4 rows of 3 vectors are best */
-    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 rows of 1 are worst */
+    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 rows of 1 vector need
+                                                                                       * the most loads */
     unit_free(p);
 }
 

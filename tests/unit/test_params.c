@@ -43,7 +43,7 @@ static struct text source, header;
 
 static const char spec_text[] = "similarity: softmax\nshape: {head_dim: 8}\n";
 
-/* Replaces the function of the compiler. */
+/* Replaces complain() of attnc, and prints to standard output. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;

@@ -68,7 +68,7 @@ static void test_moments(void)
     free(x);
 }
 
-/* One call or several calls give the same values, in f64 and f32. Another seed or stream gives others. */
+/* One call or several calls give the same values, in f64 and f32. Another seed or stream gives other values. */
 static void test_pieces(void)
 {
     enum { VALUES = 101 };

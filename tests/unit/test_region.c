@@ -315,7 +315,7 @@ static void test_union(void)
     }
 }
 
-/* Lists of the caller, with repetitions and negative numbers. */
+/* Tests masks that read lists of the caller, with repeated and negative numbers. */
 static void test_listed(void)
 {
     enum { ROWS = 3, COUNT = 5 };

@@ -67,9 +67,9 @@ static void test_best(void)
     struct tune_trial trial[] = {
         trial_of(1, TUNE_MEASURED, 0.5, 0.1),   /* the default point */
         trial_of(0, TUNE_WRONG, 0.1, 0.01),     /* fast, but its output is wrong */
-        trial_of(2, TUNE_MEASURED, 0.7, 0.31),  /* its interval does not end below 1 */
-        trial_of(3, TUNE_MEASURED, 0.6, 0.01),  /* a later trial of the point, below, is slower */
-        trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* a later trial of the point, below, crashed */
+        trial_of(2, TUNE_MEASURED, 0.7, 0.31),  /* its interval ends above 1, so the default point may be faster */
+        trial_of(3, TUNE_MEASURED, 0.6, 0.01),  /* its point is slower in a later trial, below */
+        trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* its point crashed in a later trial, below */
         trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05),
         trial_of(3, TUNE_MEASURED, 0.85, 0.01), trial_of(5, TUNE_CRASHED, 0.5, 0.01),
         trial_of(6, TUNE_RUNNING, 2, 0.1), /* it has not ended, so it replaces no earlier trial */

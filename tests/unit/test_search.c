@@ -74,7 +74,8 @@ static bool same(const struct asked *a, const struct asked *b)
            memcmp(a->samples, b->samples, count * sizeof *a->samples) == 0;
 }
 
-/* Checks that every point is in the space and not the default. `again`: a point may be repeated with more samples. */
+/* Checks that every point is in the space and is not the default. If `again`, a point may be repeated with more
+ * samples. */
 static void expect_proper(const struct tune_space *space, const struct asked *a, bool again)
 {
     const struct tune_point by_default = point_default(space);
@@ -336,7 +337,7 @@ static void test_near_in_large_space(void)
     const uint64_t seeds = UNIT_TIMES(3);
     static const struct {
         const char *name;
-        double off; /* relative distance from the optimum: the maximum, for random choice the minimum */
+        double off; /* a limit of the relative distance from the optimum: only "random" must exceed it */
     } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
     for (int s = 0; s < 3; s++) {
         double sum = 0, max = 0;

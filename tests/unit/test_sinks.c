@@ -44,7 +44,8 @@ static const struct {
     {"{any: [{window: {left: 30}}, {random: {block: 16, count: 2, causal: true}}]}", ALL, 0},
 };
 
-/* Whether a query sees a key that is not stored. Early queries do not count. */
+/* Returns whether a query sees a key after the first `first` keys and before the last `back` keys. Early queries
+ * are not tested. */
 static bool sees_others(const struct graph *g, int64_t first, int64_t back)
 {
     const struct expr *where = NULL;

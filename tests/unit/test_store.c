@@ -196,7 +196,7 @@ static enum tune_status status_of(struct store *s, int64_t trial)
     return status;
 }
 
-/* Starts the trial in a process that ends at once. `killed`: by a signal. */
+/* Starts the trial in a process that ends at once. If `killed`, a signal ends it. */
 static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
 {
     const pid_t child = fork();
@@ -210,7 +210,7 @@ static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
         _exit(0);
     }
     siginfo_t info;
-    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0); /* no process has this id any more */
+    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0); /* The process with this id has ended. */
 }
 
 static void test_interrupted(void)
@@ -226,7 +226,7 @@ static void test_interrupted(void)
     CU_ASSERT_EQUAL(status_of(s, mine), TUNE_INTERRUPTED);
     CU_ASSERT(found(s, run, 1, -1));
     CU_ASSERT(trial_in(s, second, 1, -1) != mine);
-    CU_ASSERT_EQUAL(trial_in(s, run, 1, 1), mine); /* restarted and finished */
+    CU_ASSERT_EQUAL(trial_in(s, run, 1, 1), mine); /* restarts and finishes the interrupted trial */
     CU_ASSERT(found(s, run, 1, 1));
     CU_ASSERT(store_interrupt(s, mine)); /* a finished trial keeps its result */
     CU_ASSERT(found(s, run, 1, 1));
@@ -265,7 +265,7 @@ static void test_interrupted(void)
     check_whole(file);
 }
 
-/* A trial can share the result of another trial, also after both are copied to another database. */
+/* A trial can share the result of another trial. This remains so after both are copied to another database. */
 static void test_share(void)
 {
     char file[300], copy[300];
@@ -417,7 +417,7 @@ static void test_names(void)
     CU_ASSERT_EQUAL(chdir(before), 0);
 }
 
-/* A reader changes and makes no file. */
+/* A reader of a database neither changes nor creates a file. */
 static void test_reading(void)
 {
     const char *file = path("read.db");

@@ -29,8 +29,8 @@ struct report {
     int number, samples;
 };
 
-/* A child process: stores trials until it is killed, and reports each stored result. Some trials get more samples
-   later. */
+/* Stores trials until this child process is killed, and reports each stored result. Some trials get more samples
+ * later. */
 static _Noreturn void write_trials(const char *file, int first, int out)
 {
     enum status status;

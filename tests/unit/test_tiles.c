@@ -63,7 +63,7 @@ static void permutes(void)
     CU_ASSERT_EQUAL(numbers[33], 133);
 }
 
-/* The instructions for 2^x = p * 2^n, with n = round(x) and p = 2^(x - n). */
+/* Tests the instructions that split 2^x into p * 2^n, with n = round(x) and p = 2^(x - n). */
 static void exponentials(void)
 {
     static const float at[16] = {0.5f,    -0.5f, 1.5f,  2.25f,    -126.0f,   -126.01f,
@@ -77,7 +77,7 @@ static void exponentials(void)
     take_remainder(f, x);
     for (int k = 0; k < 16; k++) p[k] = exp2f(f[k]);
     take_scaled(y, p, x - f, lanes);
-    CU_ASSERT_EQUAL(f[2], -0.5f); /* to the even one */
+    CU_ASSERT_EQUAL(f[2], -0.5f); /* 1.5 is rounded to the even number 2 */
     CU_ASSERT_EQUAL(f[9], 0);
     for (int k = 0; k < 15; k++) {
         const double wanted = (lanes >> k & 1) ? exp2((double)at[k]) : 0;

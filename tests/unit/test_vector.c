@@ -500,7 +500,7 @@ static void solutions(void)
             }
             CU_ASSERT(most < (F64 ? 1e-12 : 1e-4));
             for (int64_t n = rows * WIDE_LANES; n < MOST * WIDE_LANES; n++) CU_ASSERT(u[n] == 7);
-            /* the same equations from the last to the first: w[t][j] of j > t, and all steps negative */
+            /* With negative steps, solve_T solves from the last row to the first. w[t][j] is then used for j > t. */
             const int64_t last = rows - 1;
             solve_T(lanes, rows, w + last * (1 + MOST), -1, -MOST, rate + last, -1, x + last * WIDE_LANES, -WIDE_LANES,
                     u + last * WIDE_LANES, -WIDE_LANES);
@@ -548,7 +548,7 @@ static void narrow_products(void)
             }
 }
 
-/* Inner products and sums of rows, with any number of columns. */
+/* Tests inner products and sums of rows, with any number of columns. */
 static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 7, WIDTH = 2 * LANES };
@@ -686,7 +686,7 @@ static void random_numbers(void)
                         CU_ASSERT_EQUAL(below[k] != 0, wanted < 0x80000001);
                     }
                 }
-                for (int64_t y = 0; y < 8; y += 3) /* y is a multiple of 4, or not */
+                for (int64_t y = 0; y < 8; y += 3) /* The offset y is a multiple of 4 only if it is 0. */
                     for (int64_t row = first[f]; row < first[f] + 7; row++) {
                         if (row == first[f]) rows.first = INT64_MIN;
                         const words_T made = random_at_x_T(&rows, &keys, row, y, of[z]);
