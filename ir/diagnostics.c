@@ -12,7 +12,8 @@ struct message {
     const char *text;
     int order;
     bool warning;
-    struct message *notes, *next; /* notes: of this error or warning. next: in the same list */
+    /* `notes` are the notes of this error or warning. `next` is the next message of the list. */
+    struct message *notes, *next;
 };
 
 struct diagnostics {
@@ -92,7 +93,7 @@ int diagnostics_errors(const struct diagnostics *d)
     return d->errors;
 }
 
-/* ---- the text ---- */
+/* ---- lines of the source text ---- */
 
 /* Returns the length in bytes of the line break at s, or 0. Line breaks are those of YAML 1.1, as in libyaml. */
 static size_t line_break(const char *s, size_t left)
@@ -163,9 +164,10 @@ static void put_line(const struct diagnostics *d, struct position at, FILE *out,
     fputs(color ? "\033[1;32m^\033[0m\n" : "^\n", out);
 }
 
-/* ---- output ---- */
+/* ---- printing messages ---- */
 
-/* Prints one message. `note_of`: the error of a note, or NULL. A note at its error's position has no source line. */
+/* Prints one message. `note_of` is the error to which the note m belongs, or NULL if m is no note. A note at the
+   position of its error has no source line. */
 static void put_message(const struct diagnostics *d, const struct message *m, const struct message *note_of, FILE *out,
                         bool color)
 {
@@ -226,8 +228,8 @@ static int lower(char c)
 
 enum { MAX_LETTERS = 40 };
 
-/* Returns the edit distance (Damerau-Levenshtein): how many letters to insert, delete, replace or swap. Ignores
-   case. */
+/* Returns the edit distance (Damerau-Levenshtein) of two words, ignoring case. One edit inserts, deletes or replaces
+   a letter, or swaps two neighbours. */
 static int edits(const char *a, int n, const char *b, int m)
 {
     int row[3][MAX_LETTERS + 1];

@@ -225,8 +225,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
     return false;
 }
 
-/* Simplifies a comparison of a truth value with a constant that is always true or always false, such as (x < y) !=
-   2. Returns NULL for others. */
+/* Simplifies a comparison of a truth value with a constant if its result is always the same, as in (x < y) != 2.
+   Otherwise returns NULL. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);
@@ -292,7 +292,8 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         return NULL;
     case EXPR_DIV:
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
-        if (integers && a->op == EXPR_MUL && is_size(a) && a->arg[0] == b) return a->arg[1]; /* heads / kv_heads */
+        /* for example, kv_heads * members / kv_heads is members */
+        if (integers && a->op == EXPR_MUL && is_size(a) && a->arg[0] == b) return a->arg[1];
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
             int exponent; /* multiplication by 2^-n is exact and faster */
             if (fabs(frexp(b->real, &exponent)) == 0.5)
@@ -479,7 +480,7 @@ static double larger_real(double x, double y)
     return x > y || x != x ? x : y;
 }
 
-/* Returns x truncated, and clipped to 2^62 in size. NaN becomes 0. */
+/* Truncates x and limits it to ±2^62. Returns 0 for NaN. */
 static int64_t whole(double x)
 {
     return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62);
@@ -590,7 +591,8 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                                         .name = name_in(m, name)});
 }
 
-/* Returns the integer parameter that e reads by itself, or NULL. */
+/* Returns the name of the integer parameter that e itself reads, without its arguments. Returns NULL if it reads
+   none. */
 static const char *read_here(const struct expr *e)
 {
     return e->op == EXPR_DRAWN ? e->draw->name : e->name;

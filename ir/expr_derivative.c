@@ -1,6 +1,6 @@
 /* Derivatives of scalar expressions. The last column of expr.def has the rules, in terms of the functions below.
-   They leave out terms of 0 and factors of 1. A product with a derivative of 0 is 0, even if the other factor is
-   infinite. */
+   These functions omit terms of 0 and factors of 1. A product with a derivative of 0 is 0, even if the other factor
+   is infinite. */
 #include "ir.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static const struct expr *choose(struct module *m, const struct expr *c, const s
     return expr_make(m, EXPR_SELECT, c, where_known(m, x, c, true), where_known(m, y, c, false));
 }
 
-/* b * a^(b - 1), or 0 for b = 0, which avoids 0 * infinity. */
+/* Returns b * a^(b - 1). Returns 0 for b = 0, to avoid 0 * infinity. */
 static const struct expr *power_less_1(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *rest = expr_make(m, EXPR_SUB, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1), NULL);
@@ -100,14 +100,14 @@ static const struct expr *power_less_1(struct module *m, const struct expr *a, c
     return expr_make(m, EXPR_SELECT, none, real(m, 0), e);
 }
 
-/* log(a), or 0 for a <= 0. The derivative of a^b with respect to b is a^b * log(a). For a <= 0 it is 0: 0^b is
-   constant, and a negative base has a fixed integer exponent. */
+/* Returns log(a), or 0 for a <= 0. The derivative of a^b with respect to b is a^b * log(a). For a <= 0 this
+   derivative is 0: 0^b is constant, and a negative base has a fixed integer exponent. */
 static const struct expr *logarithm(struct module *m, const struct expr *a)
 {
     return expr_make(m, EXPR_SELECT, op(m, EXPR_LE, a, real(m, 0)), real(m, 0), op(m, EXPR_LOG, a, NULL));
 }
 
-/* The names that the last column of expr.def uses. */
+/* Names for the last column of expr.def. */
 #define ZERO real(m, 0)
 #define HALF real(m, 0.5)
 #define ONE real(m, 1)

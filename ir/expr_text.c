@@ -227,7 +227,7 @@ bool reader_take(struct reader *r, const char *token)
     return true;
 }
 
-/* A position of the reader, to return to for reporting an error. */
+/* A position in the text. The reader returns to it to report an error there. */
 struct place {
     const char *token, *line_start;
     int line;

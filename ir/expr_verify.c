@@ -1,4 +1,4 @@
-/* Checks of expressions, axes and references of both IRs. */
+/* Checks expressions, axes and references of both IRs. */
 #include "ir.h"
 
 #include <string.h>

@@ -277,8 +277,8 @@ void graph_sweep(struct graph *g)
 {
     int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
     for (int o = 0; o < g->outputs; o++) number[g->output[o].value] = 1;
-    for (int v = 0; v < g->values; v++)
-        number[v] |= g->value[v].integers; /* integer parameters stay, because expressions read them by name */
+    for (int v = 0; v < g->values; v++) /* Integer parameters stay, because expressions read them by name. */
+        number[v] |= g->value[v].integers;
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
         for (int k = 0; k < g->value[v].operands; k++) number[g->value[v].operand[k].of] = 1;
@@ -336,7 +336,7 @@ bool graph_inline(struct graph *g, struct value *v, int at, const struct value *
     struct value made = *v;
     const struct expr *with[MAX_OPERANDS], *inside[MAX_OPERANDS];
     made.operands = 0;
-    /* in inner's expression and operands, replace the INDEX of each axis by the subscript that v uses */
+    /* In inner's expression and operands, the INDEX of each axis is replaced by the subscript that v uses. */
     const struct ref *r = &v->operand[at];
     const struct expr *body = inner->expr;
     for (int k = 0; k < inner->operands; k++) {

@@ -18,7 +18,7 @@ struct evaluation {
     int64_t size[MAX_AXES], index[MAX_AXES];
     double **data; /* data[v]: the elements of value v, or NULL */
     struct ids ids;
-    uint64_t *noise; /* the state of graph_eval_noisy; NULL: no noise */
+    uint64_t *noise; /* the random state of graph_eval_noisy, or NULL in graph_eval */
     const char *error;
 };
 
@@ -106,7 +106,8 @@ static void eval_map(struct evaluation *e, int number, double *out)
                                     .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
-    bool straight[MAX_OPERANDS]; /* whether the offset grows by step[k] along the last axis */
+    /* straight[k] is true if the offset of operand k grows by a constant step along the last axis. */
+    bool straight[MAX_OPERANDS];
     for (int k = 0; k < v->operands; k++) {
         const struct ref *r = &v->operand[k];
         int64_t stride = 1;
@@ -160,7 +161,7 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
     }
 }
 
-/* Makes an array of 1 inside the region and 0 outside, over the axes of the region. */
+/* Makes an array over the axes of the condition `where`. Elements are 1 inside the region and 0 outside. */
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
     struct dense region = {0};
@@ -174,8 +175,8 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
     return region;
 }
 
-/* Lays out an operand over the axes of its subscripts. Plain axes need no copy. Outside the region a subscript may
-   be out of range. */
+/* Returns the operand as an array over the axes of its subscripts. Copies it if a subscript is computed. A computed
+   subscript may be out of range where the region of the sum is false. */
 static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
 {
     struct dense operand = {.data = e->data[r->of]};
@@ -205,7 +206,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     return operand;
 }
 
-/* The innermost loop: combines `count` terms a * b with `out`. Each pointer has a step. */
+/* The innermost loop. Combines `count` terms a * b with `out`. Each pointer advances by its step. */
 static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step,
                        const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -233,7 +234,8 @@ static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_s
         for (int64_t n = 0; n < count; n++) out[n * out_step] += a[n * a_step] * b[n * b_step];
 }
 
-/* Like fold_terms with random errors: of every partial sum if `sums`, otherwise of every term. */
+/* Does the same as fold_terms, but adds random rounding errors. If `sums` is true, every partial sum gets an error.
+   Otherwise every term gets one. */
 static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, int64_t out_step, const double *a,
                        int64_t a_step, const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -279,8 +281,9 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
     uint64_t *const noise = fold == FOLD_SUM ? e->noise : NULL;
-    bool elements_alone = true; /* the sum is over constant axes only; kernels compensate other sums, whose partial
-                                   sums get no errors */
+    /* True if the sum is over constant axes only. Kernels compensate all other sums, so their partial sums get no
+       errors. */
+    bool elements_alone = true;
     for (int k = 0; k < sums; k++) elements_alone &= e->module->axis[summed[k]].source == SIZE_CONSTANT;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");
@@ -312,7 +315,7 @@ static int64_t point_of(const struct evaluation *e, const struct dense *operand)
     return at;
 }
 
-/* Solves one system of equations: that of the current point of all axes except the sequence `along`. */
+/* Solves the system of equations at the current point of all axes except the sequence `along`. */
 static void solve_at(struct evaluation *e, const struct dense *part, int along, int rows, const struct value *v)
 {
     const struct dense *weights = &part[1], *values = &part[2], *rate = &part[3], *seen = &part[4];
@@ -352,7 +355,7 @@ static void eval_solve(struct evaluation *e, int number, double *out)
     for (int p = 1; p < 5; p++) free(part[p].owned);
 }
 
-/* ---- values ---- */
+/* ---- evaluating values ---- */
 
 static void read_tensor(struct evaluation *e, const struct value *v, const struct tensor *in, int count, double *out)
 {
@@ -401,8 +404,8 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
-    for (int v = 0; v < g->values && !e.error; v++) { /* integer parameters come first, because any expression may
-                                                         read them */
+    /* Integer parameters come first, because any expression may read them. */
+    for (int v = 0; v < g->values && !e.error; v++) {
         if (!g->value[v].integers) continue;
         last_use[v] = g->values;
         eval_value(&e, v, in, count);

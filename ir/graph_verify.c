@@ -69,7 +69,7 @@ static const char *map_check(const struct graph *g, const struct value *v)
     return expr_check(g->module, v->expr, &allowed);
 }
 
-/* Checks `online` and `power` of a sum. `online` must be a maximum, and the sum must have all its axes. */
+/* Checks `online` and `power` of a sum. `online` must be a maximum. The sum must have all axes of this maximum. */
 static const char *online_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];

@@ -60,9 +60,8 @@ void text_free(struct text *text);
 size_t utf8_character(const char *s, size_t left);
 /* Returns true if the UTF-8 character of `length` bytes at s is a control character. */
 bool utf8_control(const char *s, size_t length);
-/* Appends bytes, with `instead` for each control character and each invalid byte. Tabs stay; newlines stay with
-   PLAIN_LINES. Text from users and other programs must pass here before it is shown, because it may contain escape
-   sequences. */
+/* Appends bytes. Replaces each control character and each invalid byte by `instead`. Keeps tabs. Keeps newlines if
+   `lines` is PLAIN_LINES. Use it for all text from users and other programs, which may contain escape sequences. */
 enum plain_lines { PLAIN_LINE, PLAIN_LINES };
 void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
 
@@ -73,8 +72,8 @@ struct position {
 };
 
 struct diagnostics;
-/* `file`: the name to print. `source`: the text of the file, or NULL. It must outlive the result. diagnostics_flush
-   prints the messages. */
+/* `file` is the name to print. `source` is the text of the file, or NULL. It must outlive the struct diagnostics.
+   diagnostics_flush prints the messages. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
 void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -90,7 +89,7 @@ const char *nearest_word(const char *text, const char *const *words);
 
 /* I32 and U8 are for parameters only. U8 is a truth value: 0 is false. */
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32, DTYPE_U8 };
-const char *dtype_name(enum dtype dtype); /* "f32" */
+const char *dtype_name(enum dtype dtype); /* returns a name such as "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 int dtype_bytes(enum dtype dtype);
 bool dtype_is_integer(enum dtype dtype);
@@ -128,14 +127,18 @@ enum expr_effort { EFFORT_NONE, EFFORT_SIMPLE, EFFORT_SLOW, EFFORT_FUNCTION };
 
 enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 
-/* The parameters of EXPR_DRAWN: for each a, `count` different numbers, random or listed in an integer parameter.
-   Equal draws have equal pointers. */
+/* The parameters of EXPR_DRAWN. It draws `count` different numbers for each integer a. They are random, or listed in
+   an integer parameter. Equal draws have equal pointers. */
 struct draw {
-    const char *name; /* not NULL: the numbers for a are row c + a of this parameter, where c is the third argument;
-                         negative ones are none */
-    int64_t count;    /* the count of numbers for each a; if fewer exist, all are drawn */
+    /* If not NULL, the numbers for a are row c + a of this integer parameter. c is the third argument of
+       EXPR_DRAWN. Negative numbers in the row are ignored. */
+    const char *name;
+    /* The count of numbers for each a. If fewer numbers exist, all are drawn. */
+    int64_t count;
     uint64_t seed;
-    bool upto; /* true: drawn from 0 … a; false: from 0 … n - 1, where n is the third argument */
+    /* If true, numbers are drawn from 0 … a. Otherwise they are drawn from 0 … n - 1, where n is the third
+       argument. */
+    bool upto;
     struct draw *next;
 };
 
@@ -145,14 +148,19 @@ struct expr {
     enum expr_type type;
     int id; /* the expressions of a module are numbered from 0 */
     const struct expr *arg[3];
-    double real;             /* EXPR_REAL */
-    int64_t integer;         /* EXPR_INT: the value. EXPR_OPERAND: its number. EXPR_INDEX, SIZE, LO, HI: the axis */
+    double real; /* EXPR_REAL */
+    /* - EXPR_INT: the value
+       - EXPR_OPERAND: the number of the operand
+       - EXPR_INDEX, SIZE, LO, HI: the axis */
+    int64_t integer;
     const struct draw *draw; /* EXPR_DRAWN */
-    const char *name;        /* EXPR_ID, MIN_ID, MAX_ID, ANY_ID: the parameter; equal names have equal pointers */
-    struct expr *next;       /* the next expression in its chain of `module.table` */
+    /* Used by EXPR_ID, MIN_ID, MAX_ID and ANY_ID. The name of the integer parameter. Equal names have equal
+       pointers. */
+    const char *name;
+    struct expr *next; /* the next expression in its chain of `module.table` */
 };
 
-/* Memory, axes and expressions, which a graph shares with its loops. */
+/* The memory, axes and expressions that a graph and its loops share. */
 struct module {
     struct arena *arena;
     const char *name;
@@ -169,18 +177,19 @@ struct module {
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
 /* Adds an axis. Returns its number, or -1 if there are MAX_AXES axes. */
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent);
-int module_find_axis(const struct module *m, const char *name); /* the axis with that name; -1: there is none */
-bool axis_is_sequence(const struct axis *a);                    /* queries or keys: loops over the axis are tiled */
+int module_find_axis(const struct module *m, const char *name); /* returns the axis with this name, or -1 */
+bool axis_is_sequence(const struct axis *a);                    /* true for queries and keys, whose loops are tiled */
 bool axis_is_chunks(const struct axis *a);
-bool axis_is_counted(const struct axis *a); /* the extent does not depend on the problem */
-bool axis_is_whole(const struct axis *a);   /* SIZE_CONSTANT or SIZE_ROWS: a tile stores the axis from index 0 on. A
-                                               tile with a smaller extent stores the current range */
+bool axis_is_counted(const struct axis *a); /* true if the extent does not depend on the problem size */
+/* True for SIZE_CONSTANT and SIZE_ROWS. A tile stores such an axis from index 0 on. If its extent is smaller, the
+   tile stores only the current range. */
+bool axis_is_whole(const struct axis *a);
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
-/* Returns the operator sign in C, such as "+", or NULL if the operation has none. */
+/* Returns the operator sign in C, such as "+". Returns NULL if the operation has none. */
 const char *expr_infix(enum expr_op op);
-/* Returns the C function that computes the operation, such as "fabs", or "". */
+/* Returns the C function that computes the operation, such as "fabs". Returns "" if there is none. */
 const char *expr_c_function(enum expr_op op);
 /* Returns true if users may call the operation, as expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
@@ -189,7 +198,7 @@ bool expr_has_real(const struct expr *e);
 enum expr_effort expr_effort(enum expr_op op);
 /* Returns true if the operation of e, or of a subexpression, costs at least `effort`. */
 bool expr_takes(const struct expr *e, enum expr_effort effort);
-/* Returns the interned expression equal to e. The builders below are preferred. */
+/* Returns the interned expression that equals e. Prefer the builders below. */
 const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders. They fold constants and simplify, for example x + 0 and x * 1. The simplifications hold for finite x. */
 const struct expr *expr_real(struct module *m, double value);
@@ -197,25 +206,26 @@ const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
-/* True if b is one of the numbers drawn for a, from 0 … among - 1. With a parameter: true if its row among + a has
-   b. (draw.c) */
+/* Makes an EXPR_DRAWN. It is true if b is one of the numbers drawn for a from 0 … among - 1. If draw.name is not
+   NULL, it is true if row among + a of this parameter contains b. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw);
 struct ids;
 bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among);
 /* Returns the value of EXPR_RANDOM, which expr.def describes. (random.c) */
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
-/* Makes an EXPR_ID, MIN_ID, MAX_ID or ANY_ID, which read an integer parameter as rows of its last axis. (ids.c)
-   - EXPR_ID: element x of a row; `to` is NULL
-   - MIN_ID, MAX_ID: the minimum or maximum of the elements from <= x < to
-   - MIN_ID, MAX_ID, ANY_ID: `row` is an EXPR_RANGE of rows */
+/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID or EXPR_ANY_ID. They read an integer parameter as rows of its last
+   axis. expr.def describes their arguments. (ids.c)
+   - EXPR_ID has only the arguments `row` and `x`; `to` is NULL.
+   - For the other operations, `row` is an EXPR_RANGE of rows. */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
-bool expr_is_of_ids(enum expr_op op); /* whether it is one of these operations */
+bool expr_is_of_ids(enum expr_op op); /* true for EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID and EXPR_ANY_ID */
 bool expr_reads_ids(const struct expr *e);
 /* Returns true if an EXPR_ID in e depends on one of the axes, which are bits. */
 bool expr_ids_along(const struct expr *e, uint32_t axes);
-/* Returns the first integer parameter in e that `known` does not accept, or NULL. */
+/* Returns the name of the first integer parameter in e for which `known` returns false. Returns NULL if there is
+   none. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
                              const void *program);
 enum { MAX_IDS = 16 };
@@ -226,22 +236,23 @@ struct ids {
         const char *name;
         const double *data;
         int64_t rows, length;
-        bool repeats; /* row k + rows is row k */
+        bool repeats; /* if true, row k + rows equals row k */
     } array[MAX_IDS];
-    bool outside; /* an expression read a row after the end of an array */
+    bool outside; /* true after an expression has read a row that does not exist */
 };
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length);
-/* Returns a row of an array and its length, or NULL. */
+/* Returns a row of the integer parameter and sets *length. Returns NULL if the parameter or the row does not exist. */
 const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length);
-/* Returns element x of a row, or the smallest or largest element of the rows first <= row < end with from <= x < to.
-   - For x < 0 an element is INT64_MIN. After the end of a row it is the last element.
-   - Without such an array, every element is 0. */
+/* ids_read returns element x of a row. ids_extreme returns the largest element of several rows, or the smallest one
+   if `largest` is false. These elements have first <= row < end and from <= x < to.
+   - If x < 0, the element is INT64_MIN. If x is after the end of the row, it is the last element.
+   - If there is no array `name`, every element is 0. */
 int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x);
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
                     bool largest);
 /* Returns true if an element of the rows from <= row < to is at least `low` and below `end`. */
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
-/* x^power for power >= 0, by repeated squaring. */
+/* Builds x^power for power >= 0 by repeated squaring. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
 /* Returns e with `from` replaced by `to`, simplified. */
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
@@ -256,13 +267,15 @@ bool expr_is_real(const struct expr *e, double value); /* whether e is the const
 /* The values of the leaves during evaluation. */
 struct environment {
     const double *operand; /* operand[k]: the value of EXPR_OPERAND k */
-    const int64_t *index;  /* index[a]: the current index of axis a; size, lo and hi have an element per axis, too */
+    /* index[a] is the current index of axis a. size[a], lo[a] and hi[a] also belong to axis a. */
+    const int64_t *index;
     const int64_t *size, *lo, *hi;
-    struct ids *ids; /* NULL: every id is 0 */
+    struct ids *ids; /* if NULL, every EXPR_ID is 0 */
     uint64_t seed;   /* the key of EXPR_RANDOM */
-    uint64_t *noise; /* not NULL: every operation gets a rounding error from expr_noisy */
+    uint64_t *noise; /* if not NULL, every operation gets a rounding error (expr_noisy) */
 };
-double expr_eval(const struct expr *e, const struct environment *env); /* float64; a comparison gives 0 or 1 */
+/* computes in float64; a comparison gives 0 or 1 */
+double expr_eval(const struct expr *e, const struct environment *env);
 double expr_noisy(double x, uint64_t *state); /* x with a random relative error of up to 2^-24, like rounding to f32 */
 int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e->type must not be TYPE_REAL */
 
@@ -271,7 +284,8 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e
 struct ref {
     int of; /* the number of the value (graph) or array (loops) */
     int rank;
-    const struct expr *sub[MAX_RANK]; /* an integer subscript per axis, with INDEX and SIZE; usually one INDEX */
+    /* One integer subscript per axis, in INDEX and SIZE. Most subscripts are one INDEX. */
+    const struct expr *sub[MAX_RANK];
 };
 bool ref_equal(const struct ref *a, const struct ref *b);
 /* If subscript k is the plain INDEX of an axis, returns the axis; otherwise -1. */
@@ -295,11 +309,11 @@ struct referred {
 };
 typedef struct referred referred_by(const void *program, int of);
 
-/* Prints the shortest decimal number that reads back as `value`. visibly_real: 2.0, not 2. */
+/* Prints the shortest decimal number that reads back as `value`. If `visibly_real` is true, prints 2.0 instead of 2. */
 void real_print(double value, bool visibly_real, struct text *out);
 void axes_print(const struct module *m, int rank, const int *axes, struct text *out);
 void ref_print(const struct module *m, const struct ref *r, referred_by *by, const void *program, struct text *out);
-/* Prints operand[k] for EXPR_OPERAND k, or %?k if `operand` is NULL. */
+/* Prints an expression. EXPR_OPERAND k prints as operand[k], or as %?k if `operand` is NULL. */
 void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by,
                 const void *program, struct text *out);
 
@@ -309,22 +323,23 @@ struct reader {
     struct module *module;
     struct diagnostics *diagnostics;
     const char *token, *line_start;
-    size_t length; /* of the token; 0 at the end of the text */
+    size_t length; /* the length of the token; 0 at the end of the text */
     int line, depth;
     bool failed;
     const void *program;
     /* Finds the value or array `name`. Sets *plain to a reference with the INDEX of axis k as subscript k. Returns
        false if there is none. */
     bool (*find)(const void *program, const char *name, struct ref *plain);
-    int operands; /* references in the expressions of the current statement or value, without repetitions */
+    /* The number of references in the current statement or value. Equal references count once. */
+    int operands;
     struct ref operand[MAX_OPERANDS];
 };
 void reader_start(struct reader *r, struct module *m, const char *text, struct diagnostics *d);
 void reader_next(struct reader *r);
 void reader_error(struct reader *r, const char *format, ...) IR_PRINTF(2, 3); /* reports an error at the token */
 bool reader_at(const struct reader *r, const char *token);
-bool reader_take(struct reader *r, const char *token);   /* skips `token` if it is the current token, and returns
-                                                            true */
+/* If `token` is the current token, skips it and returns true. */
+bool reader_take(struct reader *r, const char *token);
 void reader_expect(struct reader *r, const char *token); /* skips `token`; any other token is an error */
 const char *reader_name(struct reader *r, const char *what);
 int64_t reader_int(struct reader *r, int64_t min);
@@ -334,7 +349,7 @@ void reader_axes(struct reader *r, int *rank, int *axes);
 struct ref reader_ref(struct reader *r);
 const struct expr *reader_expr(struct reader *r);
 enum dtype reader_dtype(struct reader *r);
-/* Reads a table such as `{1, 2.5}`: a number for each point of constant axes. */
+/* Reads a table such as `{1, 2.5}`. It has one number for each point of the axes, which are constant. */
 const double *reader_table(struct reader *r, int rank, const int *axes);
 /* Reads `axis NAME SIZE` lines. */
 void reader_axis_lines(struct reader *r);
@@ -346,19 +361,20 @@ uint32_t expr_axes(const struct expr *e);
 uint32_t ref_axes(const struct ref *r);
 /* The leaves that an expression may have, depending on its use. */
 struct allowed {
-    int operands;   /* EXPR_OPERAND may have the numbers below this */
-    uint32_t index; /* axes of EXPR_INDEX, as bits */
-    bool ranges;    /* EXPR_LO and EXPR_HI may occur */
+    int operands;   /* EXPR_OPERAND k is allowed if k is below this number */
+    uint32_t index; /* the axes whose EXPR_INDEX is allowed, as bits */
+    bool ranges;    /* true if EXPR_LO and EXPR_HI are allowed */
 };
 /* The functions …_check return NULL if the argument is valid, otherwise an error message. */
 const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed);
-const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed); /* a condition */
+/* e must be a condition */
+const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed);
 const char *axes_check(struct module *m, int rank, const int *axes);
 const char *module_check(struct module *m);
 /* Checks the number, types and axes of the subscripts of a reference. An axis in a subscript must be as long as the
    axis that it indexes. */
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
-bool name_is_plain(const char *name);                  /* letters, digits, _ and . */
+bool name_is_plain(const char *name);                  /* true if `name` has only letters, digits, _ and . */
 bool expr_integer_only(enum expr_op op, int argument); /* whether this argument must not be real */
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
@@ -390,50 +406,61 @@ const char *initial_name(enum initial initial);
 
 /* An input that shares the memory of another input. Its rows are the first elements of the other's rows. */
 struct within {
-    const char *of; /* the other input; NULL: separate memory */
+    const char *of; /* the name of the input that has the memory; NULL if there is none */
     int row;        /* the other input's last axis, which is constant */
 };
 
 struct value {
     enum graph_op op;
-    const char *name;     /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
-    enum origin origin;   /* PARAM */
-    enum initial initial; /* learned PARAM: the value before training, which programs do not use */
-    bool integers;        /* PARAM: int32, which only EXPR_ID, MIN_ID, MAX_ID, ANY_ID and DRAWN read, by name */
-    bool bytes;           /* integers: stored as U8 */
-    bool sums;            /* INPUT: sums that another program of the call computes */
+    /* The name of an INPUT, PARAM or TABLE, such as "q", "bias" or "rope_theta". */
+    const char *name;
+    enum origin origin; /* used by PARAM */
+    /* Used by a learned PARAM. Tells the value before training. Programs do not use it. */
+    enum initial initial;
+    /* Used by PARAM. If true, elements are int32. Expressions such as EXPR_ID and EXPR_DRAWN read them. They refer
+       to the parameter by name. */
+    bool integers;
+    bool bytes; /* if true, the integer elements are stored as U8 */
+    /* Used by INPUT. If true, the elements are sums that another program of the same kernel computes. */
+    bool sums;
     struct within within; /* INPUT */
     int rank;
     int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */
     int operands;
     struct ref operand[MAX_OPERANDS];
-    const struct expr *expr;  /* MAP: the element; EXPR_OPERAND k is operand[k] */
-    enum fold fold;           /* REDUCE: SUM or MAX */
-    double init;              /* REDUCE: the start value, and the result of an empty region */
-    const struct expr *where; /* REDUCE, CONTRACT: the region, with INDEX and SIZE; NULL: everything */
-    /* REDUCE, CONTRACT: the number of the maximum m of the exponents, or -1.
-       - Every term contains the factor exp2(-m), from the pass stabilise. If `power` is not 0, the factor is m^-power.
+    /* Used by MAP. Computes the element; EXPR_OPERAND k stands for operand[k]. */
+    const struct expr *expr;
+    enum fold fold; /* used by REDUCE: FOLD_SUM or FOLD_MAX */
+    /* Used by REDUCE. The start value, which is also the result for an empty region. */
+    double init;
+    /* Used by REDUCE and CONTRACT. The region, as a condition in INDEX and SIZE. NULL means all points. */
+    const struct expr *where;
+    /* Used by REDUCE and CONTRACT. The number of the value m that is the maximum of the exponents, or -1 if there is
+       none.
+       - Every term contains the factor exp2(-m), from the pass stabilise. If `power` is not 0, the factor is
+         m^-power.
        - Loops compute m as a running maximum. When m changes, they multiply partial sums by exp2(old - new), or by
          (old / new)^power. */
     int online;
     int64_t power;
-    /* REDUCE, CONTRACT with an axis of chunks: the factor that multiplies the sum when it is carried to the next chunk,
-       or NULL. The pass separate sets it. Its operands follow those that are summed (graph_summed).
+    /* Used by REDUCE and CONTRACT with an axis of chunks. The sum is multiplied by this factor when it is carried to
+       the next chunk. NULL if the sum is not carried. The pass separate sets it. Its operands follow the operands
+       that are summed (graph_summed).
        - S[c + 1] = keep * S[c] + the sum of the terms in the region of c + 1 but not of c.
        - If the region has later chunks, the recurrence runs backward, from S[c + 1] to S[c].
        - The recurrence must give the sum over the region, which defines S. */
     const struct expr *keep;
     const double *data; /* TABLE */
-    /* SOLVE: u[t] = rate[t] * (values[t] - the sum over j < t of weights[t][j] * u[j]), along the sequence of the
-       result.
-       - Operands 0 to 2 are the weights, the values and the rate. The weights have both t, an axis that only they have,
-         and j, the axis of the result (graph_solve_axes).
-       - The sum takes only the j < t in the region `where`.
-       - Operand 3, which the separate pass adds, is the features of t as a query. Their inner products with the
-       features of j are the weights of the keys j before the chunk of t. It does not change the value.
-       - Operand 4, also optional, is the features of j, as a state sums them. `keep` is the factor of this state.
-       - With `backward`, the equations are solved from the last to the first: the sum takes the j > t, and the keys of
-       operand 3 are those after the chunk of t. */
+    /* Used by SOLVE. It computes u[t] = rate[t] * (values[t] - s[t]), where t runs along the sequence of the result.
+       s[t] is the sum of weights[t][j] * u[j] over the j < t in the region `where`.
+       - Operands 0 to 2 are the weights, the values and the rate.
+       - The weights have both axes t and j. Only the weights have axis t. j is the axis of the result
+         (graph_solve_axes).
+       - Operand 3 is optional. It has the features of t as a query. Their inner products with the features of j are
+         the weights of the keys j before the chunk of t. It does not change the value.
+       - Operand 4 is optional. It has the features of j, as a state sums them. `keep` is the factor of this state.
+       - With `backward`, equations are solved from the last to the first. The sum is over j > t. The keys of operand
+         3 are after the chunk of t. */
     bool backward;
 };
 
@@ -453,14 +480,14 @@ struct graph {
 
 struct graph *graph_new(struct module *m);
 struct graph *graph_copy(const struct graph *g); /* the copy has the same module */
-/* Append a value and return its number. `axes` has `rank` axes. */
+/* These functions append a value and return its number. `axes` has `rank` elements. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
-/* An integer parameter. bytes: its elements are bytes. */
+/* Appends an integer parameter. If `bytes` is true, its elements are bytes. Otherwise they are int32. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes);
 /* Returns true if the value is an integer parameter with an integer for each key, such as its document. */
 bool graph_numbers_keys(const struct graph *g, const struct value *v);
-/* A parameter from a seed or from the caller, with constant extents. */
+/* Appends a parameter with constant extents. `origin` tells how its values are computed. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
 int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand,
@@ -470,14 +497,14 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
                  const struct expr *where);
 int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, struct ref values, struct ref rate,
                 const struct expr *where);
-/* Finds the two axes of a SOLVE's weights: `along`, the sequence of the result, and `rows`, its equations. Returns
-   false if there is not exactly one such pair. */
+/* Finds two axes of the weights of a SOLVE. `along` is the sequence axis of the result. `rows` is the axis of the
+   equations. Returns false if there is not exactly one such pair. */
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);
-/* Returns the number of the first SOLVE; -1: there is none. */
+/* Returns the number of the first SOLVE, or -1 if there is none. */
 int graph_find_solve(const struct graph *g);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
-/* Returns a reference to value v with the INDEX of axes[k] as subscript k. axes = NULL: v's axes. */
+/* Returns a reference to value v. Subscript k is the INDEX of axes[k]. If `axes` is NULL, the axes of v are used. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
 /* Returns a value without operands, which is in no graph. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
@@ -486,13 +513,13 @@ void graph_insert(struct graph *g, int at, struct value v);
 /* Inserts a map that copies value v, if a sum or maximum reads v. All readers of v then read the map, because some
    passes rewrite only maps. Returns the number of new values. */
 int graph_map_summed(struct graph *g, int v);
-/* Returns the value with that name; -1 if there is none. */
+/* Returns the number of the value with this name, or -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
 /* Removes values that no output depends on, and renumbers. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
-/* Returns the number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them.
-   The number of operands of a SOLVE that `keep` does not use. */
+/* Returns the number of operands that a REDUCE or CONTRACT sums, which is 1 or 2. For a SOLVE, returns the number of
+   operands that `keep` does not use. Any operands after these belong to `keep`. */
 int graph_summed(const struct value *v);
 /* Returns the number of operands that refer to value v, plus 1 if v is an output. */
 int graph_uses(const struct graph *g, int v);
@@ -512,8 +539,8 @@ void graph_print(const struct graph *g, struct text *out);
 struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d);
 
 /* An input of an interpreter: a contiguous float64 array with the axes of the value `name`.
-   - A parameter over query heads, [H, …], serves for a value [G, M, …], which has the same memory layout.
-   - An input within another one needs no tensor. */
+   - An array [H, …] over query heads may be given for a parameter [G, M, …], because both have one memory layout.
+   - An input that shares the memory of another input needs no tensor. */
 struct tensor {
     const char *name;
     double *data;
@@ -523,20 +550,22 @@ struct problem_size {
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
 
-/* Inputs within others, in both IRs. (within.c) */
-void within_print(const struct module *m, const struct within *w, struct text *out); /* " within k d", or nothing */
+/* Inputs that share the memory of another input, in both IRs. (within.c) */
+/* prints, for example, " within k d"; prints nothing if w->of is NULL */
+void within_print(const struct module *m, const struct within *w, struct text *out);
 struct within within_read(struct reader *r);
 const char *within_check(struct module *m, const struct within *w, int rank, const int *axes);
-/* Copies `rows` rows of `row` elements of input `name` to `out`. If the input is within another one, that one has
-   rows of `whole` elements. Returns false if there is no tensor. */
+/* Copies `rows` rows of `row` elements each from the input `name` to `out`. If w->of is not NULL, it names the input
+   that has the memory. A row of that input has `whole` elements. Returns false if `in` does not have the tensor. */
 bool tensor_read(const struct tensor *in, int count, const char *name, const struct within *w, int64_t rows,
                  int64_t row, int64_t whole, double *out);
 /* Evaluates the graph. Writes its outputs to `out`, contiguous, one after the other. Returns NULL or an error
    message. */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* Like graph_eval, but every operation has a random relative error of up to 2^-24, like rounding to f32. This shows
-   the rounding errors of a kernel. Partial sums over rows have no errors, because kernels compensate them. */
+/* Does the same as graph_eval, but every operation has a random relative error of up to 2^-24, like rounding to f32.
+   This shows the rounding errors of a kernel. Partial sums over rows have no errors, because kernels compensate
+   them. */
 const char *graph_eval_noisy(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                              uint64_t *state, double *out);
 
@@ -550,26 +579,38 @@ struct array {
     enum dtype dtype;
     int rank;
     int axes[MAX_RANK];
-    int64_t extent[MAX_RANK]; /* TILE: the elements reserved along each axis, the last one padded to whole vectors.
-                                 Along a run-time axis, element 0 has index LO */
-    int64_t gap;              /* TILE: unused elements after each row */
-    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent in memory, for
-                     instructions on pairs */
-    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units, padded with zeros to whole registers. Operand
-                     1 of a product is paired. Operand 0 is not */
-    int terms;    /* TILE with `matrix`: each number is stored as a sum of 2 or 3 bf16 terms; 0: rounded to bf16. The
-                     first terms of all numbers come first. In a product of n and m terms, terms i and j are
-                     multiplied only if i + j < max(n, m) */
-    int64_t held; /* TILE inside a FOR with `block`: the number of ranges of the last axis whose tiles are stored; 0:
-                     only the current one */
-    bool sums;    /* INPUT, OUTPUT: sums in the workspace, which one program of a call computes and another reads.
-                     Rows of queries are padded to whole vectors */
-    struct within within; /* INPUT */
-    bool shared;    /* TILE: one copy for all threads of a head; false: a copy per thread. A tile over chunks is always
-                       shared, with a slot per chunk */
-    bool kept;      /* TILE with `shared`: stored in the caller's state. At first it has the sums of earlier calls */
-    bool folded;    /* TILE with `kept`: stored in a second state, which this program merges into the caller's state */
-    int64_t offset; /* TILE: the byte offset in the workspace or the state, a multiple of 64; -1: not allocated */
+    /* Used by TILE. The elements reserved along each axis. The last extent is padded to whole vectors. Along a
+       run-time axis, element 0 has index LO. */
+    int64_t extent[MAX_RANK];
+    int64_t gap; /* the number of unused elements after each row of a TILE */
+    /* Used by TILE of bf16 with rank 2. If true, elements 2 r and 2 r + 1 of the first axis are adjacent in memory,
+       for instructions on pairs. */
+    bool paired;
+    /* Used by TILE of bf16 with rank 2. If true, the tile is an operand for matrix units, padded with zeros to
+       whole registers. Operand 1 of a product is also `paired`; operand 0 is not. */
+    bool matrix;
+    /* Used by TILE with `matrix`. If not 0, each number is stored as a sum of 2 or 3 bf16 terms. The first terms of
+       all numbers come first. In a product of n and m terms, terms i and j are multiplied only if i + j < max(n,
+       m). */
+    int terms;
+    /* Used by TILE inside a FOR with `block`. It is the number of ranges of the last axis whose elements are
+       stored. 0 means that only the current range is stored. */
+    int64_t held;
+    /* Used by INPUT and OUTPUT. If true, the elements are sums in the workspace. One program of a call computes
+       them and another program reads them. Rows of queries are padded to whole vectors. */
+    bool sums;
+    struct within within; /* used by INPUT */
+    /* Used by TILE. If true, all threads of a head share one copy. Otherwise each thread has a copy. A tile over
+       chunks is always shared, with a slot per chunk. */
+    bool shared;
+    /* Used by TILE with `shared`. If true, the tile is stored in the caller's state. At first it has the sums of
+       earlier calls. */
+    bool kept;
+    /* Used by TILE with `kept`. If true, the tile is stored in a second state. This program merges it into the
+       caller's state. */
+    bool folded;
+    /* Used by TILE. The byte offset in the workspace or the state, a multiple of 64. -1 means not allocated. */
+    int64_t offset;
     const double *data; /* TABLE */
 };
 
@@ -577,14 +618,14 @@ struct assign {
     struct ref to;
     enum fold fold; /* SUM and MAX reduce over the axes that `to` lacks */
     const struct expr *expr;
-    /* SUM: 1 + the number of the tile for compensated (Kahan) summation, or 0. The tile has the shape of `to`'s
-       array. The interpreter ignores it. */
+    /* Used by SUM. If not 0, compensation - 1 is the number of a tile for compensated (Kahan) summation. This tile
+       has the shape of the array of `to`. The interpreter ignores it. */
     int compensation;
 };
 
-/* The indices from <= x < to of an axis. `drawn`, an EXPR_DRAWN or NULL, keeps fewer of them:
-   - in a FOR: indices drawn for at least one point of the current ranges
-   - in an IF or DOT: indices drawn for all these points */
+/* The indices from <= x < to of an axis. If `drawn` is not NULL, it is an EXPR_DRAWN that selects some of them:
+   - In a FOR, it selects the indices that are drawn for at least one point of the current ranges.
+   - In an IF or DOT, it selects the indices that are drawn for all these points. */
 struct range {
     const struct expr *from, *to, *drawn;
 };
@@ -592,59 +633,70 @@ struct range {
 struct stmt {
     int op; /* enum loops_op */
     struct stmt *next;
-    struct stmt *body; /* FOR, IF */
-    /* FOR: runs its body for the ranges [x, min(x + step, to)) of `axis`, with x = from, from + step, …
-       - Bounds are integer expressions in SIZE, LO, HI.
-       - The body has no effect outside the region `where`.
-       - With `ranges`, it visits only the union of the ranges, once, in ascending order.
-       IF with `where`: runs its body if `where`, in SIZE, LO, HI, holds.
-       IF with `ranges`: runs its body if the current range of `axis` has an index outside the union. */
+    struct stmt *body; /* used by FOR and IF */
+    /* Members of FOR and IF. Bounds are integer expressions in SIZE, LO and HI.
+       - A FOR runs its body for the ranges [x, min(x + step, to)) of `axis`, with x = from, from + step, …
+       - The body of a FOR has no effect outside the region `where`.
+       - A FOR with `ranges` visits only the union of these ranges, once, in ascending order.
+       - An IF with `where` runs its body if `where` holds. `where` is a condition in SIZE, LO and HI.
+       - An IF with `ranges` runs its body if the current range of `axis` has an index outside the union of these
+         ranges. */
     int axis;
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
-    /* FOR with period > 0: visits only the indices x with floormod(x - phase, period) < run.
-       - With `apart`, indices of a tile are `period` apart. The FOR visits one remainder after the other.
+    /* Used by FOR if period > 0. The FOR visits only the indices x with floormod(x - phase, period) < run.
+       - With `apart`, the indices of a tile are `period` apart. The FOR visits the tiles of one remainder after
+         those of another.
        - Without `apart`, a tile has consecutive indices. */
     int64_t period, run;
     const struct expr *phase; /* in SIZE, LO, HI */
     bool apart;
-    const struct expr *when; /* FOR: skips a range if this expression in LO and HI is false; NULL: skips none. DOT:
-                                see below */
+    /* Used by FOR and DOT. A FOR skips a range if this expression in LO and HI is false. NULL skips no range. For
+       DOT, see below. */
+    const struct expr *when;
     int64_t step;
     bool parallel;
-    bool ordered; /* FOR with `parallel`: iterations add to shared sums in sequential order, so that threads do not
-                     change results */
-    bool window;  /* FOR over chunks: a range has a chunk for each slot. FORs in the body may run over the same axis
-                     again */
-    /* MAP: runs the assignments in order at every point of `axes`; the last axis is the lanes. An assignment sees
-       earlier results.
-       DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or to = that sum (FOLD_SET).
-       - `to` is [row axis, lane axis].
-       - `row`, operand 0, does not have the lane axis.
-       - `lane`, operand 1, has the lane axis last, and not the row axis.
-       - `factor`, operand 2, is [lane axis], or absent.
-       - If `lane` is paired along `axis`, then `row` is paired too, or is bf16 with `axis` last.
-       - `where` is the region of the sum. `lane` is 0 outside, so the region matters only if `row` is infinite or NaN
-         there.
-       - `when` or `ranges` tells whether the current ranges have points outside the region. Without both, they may.
-       COPY: sets assign[0].to to operand 0 at every point of `axes`.
-       SOLVE: u[t] = rate[t] * (rest[t] - the sum over j < t of weights[t][j] * u[j]) for the indices t, from the first
-       to the last, of axes[0]; `axis` is j. The current ranges of the two axes are equal.
-       - `to` is u, with `axis` and axes[1], the lanes, as its last axis.
-       - operand 0 is the weights, with axes[0] and `axis`; operand 1 is `rest`, [axes[0], lanes]; operand 2 is the
-       rate, with `axis`.
-       - With `backward`, from the last t to the first, and the sum takes the j > t. */
+    /* Used by a parallel FOR. If true, iterations add to shared sums in sequential order. Results then do not
+       depend on the number of threads. */
+    bool ordered;
+    /* Used by a FOR over chunks. If true, each range has one chunk per slot. FORs in the body may divide the range. */
+    bool window;
+    /* - MAP runs the assignments in order at every point of `axes`. The last axis is the lanes. An assignment sees
+         the results of earlier assignments.
+       - DOT computes the sum of row * lane over `axis`. With FOLD_SET, `to` becomes this sum. With FOLD_SUM, `to`
+         becomes to * factor + this sum.
+         - `to` has the axes [row axis, lane axis].
+         - `row` is operand 0. It does not have the lane axis.
+         - `lane` is operand 1. Its last axis is the lane axis. It does not have the row axis.
+         - `factor` is operand 2, with the lane axis. It may be absent.
+         - If `lane` is paired along `axis`, then `row` is paired too, or is bf16 with `axis` last.
+         - `where` is the region of the sum. `lane` is 0 outside the region. So the region matters only if `row` is
+           infinite or NaN there.
+         - `when` or `ranges` tells whether the current ranges have points outside the region. Without both, they may
+           have such points.
+       - COPY sets assign[0].to to operand 0 at every point of `axes`.
+       - SOLVE computes u[t] = rate[t] * (rest[t] - s[t]) for the indices t of axes[0] in ascending order. s[t] is
+         the sum of weights[t][j] * u[j] over j < t. j is the index of `axis`. The current ranges of both axes are
+         equal.
+         - `to` is u. It has `axis`, and its last axis is axes[1], the lanes.
+         - Operand 0 is the weights, with axes[0] and `axis`.
+         - Operand 1 is `rest`, with axes[0] and the lanes.
+         - Operand 2 is the rate, with `axis`.
+         - With `backward`, t is in descending order, and the sum is over j > t. */
     bool backward;
-    bool block; /* FOR: the body divides the range further, with FORs over the same axis from LO to HI */
+    /* Used by FOR. If true, the body has FORs over the same axis that divide the range from LO to HI further. */
+    bool block;
     int rank;
     int axes[MAX_RANK];
-    bool coarse;  /* MAP: exp2 may have low precision, because results are rounded to bf16 */
-    double times; /* DOT of bf16 pairs with FOLD_SET: multiplies the sum; 0: not */
+    bool coarse; /* MAP: exp2 may have low precision, because results are rounded to bf16 */
+    /* Used by DOT of bf16 pairs with FOLD_SET. If not 0, the sum is multiplied by this factor. */
+    double times;
     int operands;
     struct ref operand[MAX_OPERANDS];
     int assigns;
-    struct assign assign[MAX_ASSIGNS]; /* DOT, COPY: only `to`, `fold` and `compensation` of assign[0] */
+    /* DOT and COPY use only `to`, `fold` and `compensation` of assign[0]. */
+    struct assign assign[MAX_ASSIGNS];
 };
 
 enum loops_op {
@@ -658,7 +710,11 @@ struct loops {
     int arrays, capacity;
     struct array *array;
     struct stmt *body;
-    /* Bytes, 0 until allocated: private tiles of a thread, shared tiles of a head, a slot, the state of a head. */
+    /* Sizes in bytes. They are 0 until tiles get their offsets.
+       - workspace: the private tiles of one thread
+       - shared: the shared tiles of one head
+       - slot: one slot of all tiles over chunks
+       - kept: the state of one head */
     int64_t workspace, shared, slot, kept;
 };
 
@@ -670,33 +726,34 @@ const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
 /* Copies the list of statements from s up to, but without, `end`. */
 struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end);
-/* Uses of array a:
-   - stmt_reads, stmt_writes: by the statement without its body
-   - stmt_touches: by the statement or its body
-   - stmts_touching: the number of MAP, DOT and COPY statements, in the list and its bodies */
+/* These functions look for uses of array a.
+   - stmt_reads and stmt_writes look at the statement without its body.
+   - stmt_touches also looks at the body.
+   - stmts_touching returns how many MAP, DOT and COPY statements use a, in the list s and in the bodies. */
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
-/* Returns the distance between neighbouring indices in a range of the FOR: the period with `apart`, otherwise 1. */
+/* Returns the distance between neighbouring indices in a range of the FOR. It is the period with `apart`, otherwise
+   1. */
 int64_t stmt_stride(const struct stmt *s);
 /* Returns true if both are MAPs over the same axes in the same order. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
-/* A reference to array a over its own axes. */
+/* Returns a reference to array a. Its subscripts are the INDEX of each axis of a. */
 struct ref loops_ref(const struct loops *l, int a);
 int array_terms(const struct array *a); /* the number of bf16 terms per number; 1: not split */
 /* Returns the number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
-/* Returns the number of elements in memory, with padding and held tiles; INT64_MAX if it overflows. */
+/* Returns the number of elements in memory, with padding and held tiles. Returns INT64_MAX if the number overflows. */
 int64_t array_elements(const struct array *a);
-/* Returns true if the array is an input or output with one number per query, contiguous. */
+/* Returns true if the array is an input or output with one number per query. Such an array is contiguous. */
 bool array_of_rows(const struct loops *l, const struct array *a);
 /* Returns true if the array is an input or output with a vector per row, such as q or dk. Such arrays may have
-   strides. Others are contiguous. */
+   strides. All other arrays are contiguous. */
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Returns true if the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Returns true if any array is `paired`, or has `matrix`. */
+/* loops_paired returns true if an array is `paired`. loops_on_matrix_units returns true if an array has `matrix`. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
 /* Returns the number n of slots per thread, 1 to 4. A thread sums n chunks before it waits for the state of the
@@ -704,7 +761,7 @@ bool loops_on_matrix_units(const struct loops *l);
 int64_t loops_slots(const struct loops *l);
 /* Returns the bytes of workspace per thread. */
 int64_t loops_bytes(const struct loops *l);
-/* Print, read and check ranges. ranges_check returns NULL or an error message. (ranges.c) */
+/* These functions print, read and check ranges. ranges_check returns NULL or an error message. (ranges.c) */
 void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);
 void ranges_read(struct reader *r, struct stmt *s);
 const char *ranges_check(struct module *m, const struct stmt *s);
@@ -715,10 +772,10 @@ void stmt_print(const struct loops *l, const struct stmt *s, struct text *out);
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
 const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* The work of loops over keys inside loops over queries:
-   - tiles: tiles of keys
-   - points: points of these tiles
-   - tested: points of tiles whose body tests the region */
+/* Counts the work of loops over keys that are inside loops over queries.
+   - tiles: the number of tiles of keys
+   - points: the number of points in all these tiles
+   - tested: the number of points in the tiles whose body tests the region */
 struct visits {
     int64_t tiles, points, tested;
 };

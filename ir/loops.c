@@ -102,7 +102,7 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* Returns the number of an input's or output's axes that are queries, keys or SIZE_ROWS; otherwise -1. */
+/* Returns how many axes of an input or output are queries, keys or SIZE_ROWS. Returns -1 for other arrays. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;

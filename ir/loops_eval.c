@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 3 }; /* the number of slots; results must not depend on it */
+enum { WINDOW = 3 }; /* the number of slots in this interpreter; results do not depend on it */
 
 static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation produces */
 
@@ -15,17 +15,18 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t block_lo[MAX_AXES];  /* by axis: the first index of the surrounding FOR with `block` */
-    int64_t stride[MAX_AXES];    /* by axis: the distance between neighbouring indices */
-    double **data;               /* by array: its elements */
-    int64_t (*extent)[MAX_RANK]; /* by array: its extents in this interpreter */
-    int64_t *elements;           /* by array: the number of elements in `data` */
-    double *sum;                 /* a DOT's sums for one row, by lane */
+    int64_t block_lo[MAX_AXES];  /* block_lo[a]: the first index of the surrounding FOR over axis a that has `block` */
+    int64_t stride[MAX_AXES];    /* stride[a]: the distance between neighbouring indices of axis a */
+    double **data;               /* data[a]: the elements of array a */
+    int64_t (*extent)[MAX_RANK]; /* extent[a]: the extents of array a in this interpreter */
+    int64_t *elements;           /* elements[a]: the number of elements in data[a] */
+    double *sum;                 /* sum[n]: the sum of a DOT for the current row and lane n */
     int64_t sums;
     const struct stmt *stmt; /* the statement being run */
     struct ids ids;
-    struct visits *visits; /* not NULL: only counts tiles and points; only FORs run */
-    bool queries;          /* the current statement is in a FOR over queries */
+    /* If not NULL, the interpreter only runs FORs and counts their tiles and points. */
+    struct visits *visits;
+    bool queries; /* the current statement is in a FOR over queries */
     const char *error;
 };
 
@@ -51,7 +52,8 @@ static bool is_unwritten(double value)
     return memcmp(&value, &unwritten_bits, sizeof value) == 0;
 }
 
-/* Reports an error of r's element. `what` is such as "is indexed outside its extents". */
+/* Reports an error about the element of r at the current point. `what` says what is wrong, for example "is indexed
+   outside its extents". */
 static void fail_here(struct machine *e, const struct ref *r, const char *what)
 {
     struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
@@ -81,9 +83,8 @@ static struct environment environment(struct machine *e, const double *operand)
 
 /* ---- elements ---- */
 
-/* Returns the index of the first stored element along axis k of array a:
-   - LO, in a tile, along a run-time axis or a part of a constant axis
-   - 0 otherwise, and along chunks */
+/* Returns the index of the first stored element along axis k of array a. If a tile stores only the current range of
+   the axis, the index is LO. Otherwise it is 0. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     const struct axis *axis = &e->module->axis[a->axes[k]];
@@ -97,14 +98,15 @@ static int64_t count_of(const struct machine *e, int axis)
     return (e->hi[axis] - e->lo[axis] + e->stride[axis] - 1) / e->stride[axis];
 }
 
-/* Returns the distance between the indices of neighbouring stored elements along axis k. In a FOR with `apart`, it
-   is the period. */
+/* Returns the distance between the indices of neighbouring stored elements along axis k. It is 1, except for tiles
+   in a FOR with `apart`. */
 static int64_t spread(const struct machine *e, const struct array *a, int k)
 {
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
 }
 
-/* Some tiles are stored for several ranges (array.held). Returns the offset for the current range. */
+/* Returns the offset of the current range in a tile that is stored for several ranges (array.held). Returns 0 for
+   other tiles. */
 static int64_t first_held(const struct machine *e, const struct ref *r)
 {
     const struct array *a = &e->loops->array[r->of];
@@ -129,8 +131,8 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference in a statement. If `straight`, every point is in range. The offset is then base + the sum over axes of
-   step[axis] * the number in the range. */
+/* A reference in a statement. If `straight` is true, every point is in range. Its offset is then `base` plus the sum
+   of step[axis] * n over the axes. n is the position of the index in the current range. */
 struct access {
     const struct ref *ref;
     double *data;
@@ -173,7 +175,8 @@ static int64_t access_at(struct machine *e, const struct access *x, int rank, co
     return at;
 }
 
-/* Returns a pointer to the element at the current point, or NULL after an error. read: it must have been written. */
+/* Returns a pointer to the element at the current point, or NULL after an error. If `read` is true, an unwritten
+   element is an error. */
 static double *element(struct machine *e, const struct access *x, int rank, const int *axes, bool read)
 {
     int64_t at = access_at(e, x, rank, axes);
@@ -285,8 +288,8 @@ static void run_copy(struct machine *e, const struct stmt *s)
 
 /* ---- unions and conditions ---- */
 
-/* The union of a statement's ranges, for testing one index at a time. Neighbouring indices often ask for the same
-   drawn number, so the last answer is stored. */
+/* The union of the ranges of a statement, and the last answer of is_member. Neighbouring indices often ask for one
+   drawn number, so the answer is reused. */
 struct members {
     int64_t from[MAX_RANGES], to[MAX_RANGES];
     int64_t number[MAX_RANGES];
@@ -304,9 +307,8 @@ static struct members members_of(struct machine *e, const struct stmt *s)
     return u;
 }
 
-/* Returns true if index x of the statement's axis is drawn:
-   - in a FOR, at one or more points of the current ranges
-   - in an IF or DOT, at all these points */
+/* Returns true if index x of the statement's axis is drawn. For a FOR, x must be drawn at one or more points of the
+   current ranges. For an IF or DOT, x must be drawn at all these points. */
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
 {
     const struct environment env = environment(e, NULL);
@@ -349,8 +351,8 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Returns true if the condition of an IF or DOT holds: its expression, or that the current range has an index
-   outside the union of its ranges. A DOT without a condition returns true. */
+/* Returns true if the condition of an IF or DOT holds. The condition is an expression. If there is none, `ranges` is
+   the condition: the current range has an index outside their union. Returns true if there is no condition. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -442,7 +444,8 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 /* ---- solve ---- */
 
-/* Returns the sum over the equations that were solved before, for the lane of the current point and equation t. */
+/* Returns the sum of weights[t][j] * u[j] over the equations j that were solved before equation t. The current point
+   gives the lane. */
 static double sum_of_solved(struct machine *e, const struct stmt *s, const struct access *weights,
                             const struct access *to, int64_t t)
 {
@@ -483,10 +486,11 @@ static void run_solve(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* When FOR s goes to its next range, marks elements of some tiles as unwritten:
-   - tiles over the axis of s, but not tiles over chunks if s is no window, and not held tiles if s is no block
-   - private tiles, if s is parallel: the next range may have another thread
-   - shared tiles and tiles over chunks, if s is parallel over heads */
+/* Marks elements of tiles as unwritten before FOR s runs its next range.
+   - Tiles over the axis of s are marked. For tiles over chunks, s must have `window`. For held tiles, s must have
+     `block`.
+   - If s is parallel, private tiles are marked, because another thread may run the next range.
+   - If s is parallel over batches or heads, shared tiles and tiles over chunks are marked too. */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;
@@ -549,7 +553,8 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         e->visits->tiles += keys;
         e->visits->points += count;
         for (const struct stmt *inner = s->body; inner && tests;
-             inner = inner->next) /* the region is tested, unless an IF skips the test */
+             /* An IF in the body may skip the test of the region. */
+             inner = inner->next)
             if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
         if (!tests) count = 0;
         e->visits->tested += count;
@@ -593,7 +598,7 @@ static void run_for(struct machine *e, const struct stmt *s)
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
     for (int64_t x = from; x < limit && !e->error; x = to) {
-        if (s->ranges) { /* find the next interval x to `to` of the union */
+        if (s->ranges) { /* Finds the next interval [x, to) of the union. */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
         }

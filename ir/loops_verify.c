@@ -14,9 +14,9 @@ enum { OPS = sizeof op_name / sizeof *op_name, LONGEST = 160 };
 struct scope {
     const struct loops *loops;
     struct module *module;
-    int64_t step[MAX_AXES];                     /* the step of the FOR over the axis, or 0 */
-    bool window[MAX_AXES];                      /* inner FORs divide the range of this FOR */
-    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* the FOR is parallel, or ordered */
+    int64_t step[MAX_AXES];                     /* member `step` of the FOR over the axis; 0 if there is no FOR */
+    bool window[MAX_AXES];                      /* true if inner FORs divide the range of the FOR over the axis */
+    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* members `parallel` and `ordered` of the FOR over the axis */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -104,7 +104,7 @@ static const char *array_check(const struct scope *c, int number)
 
 /* ---- references ---- */
 
-/* Checks a reference. `free_axes`: axes whose INDEX may occur, as bits. */
+/* Checks a reference. `free_axes` has the axes whose INDEX may occur in subscripts, as bits. */
 static const char *check_ref(const struct scope *c, const struct ref *r, uint32_t free_axes)
 {
     const struct array *a = &c->loops->array[r->of];
@@ -122,7 +122,8 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s stores the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
-        /* Element 0 of a tile has index 0 of a constant axis, or LO if only a part is stored. */
+        /* Element 0 along a constant axis has index 0. If the tile stores only a part of the axis, element 0 has
+           index LO. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
@@ -140,8 +141,8 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
-    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* chunks and units have different rows, so
-                                                                            their threads assign different elements */
+    /* Different chunks or units have different rows. Their threads therefore assign different elements. */
+    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++)
         if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
             !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
             return complaint(c, "threads with different indices of '%s' assign the same elements of %%%s",
@@ -319,7 +320,8 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (ref_uses_axis(by_row, lane)) return "its first operand must not have the lane axis";
     if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over))
         return "its first operand must have the row axis and the summed axis";
-    /* A tile must have the lanes last. An input may have any axis as lanes; the pass pack copies it into a tile. */
+    /* The last axis of a tile must be the lane axis. In an input any axis may be the lane axis, because the pass
+       pack copies the input into a tile. */
     bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
     for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
     if (!lanes)
@@ -495,7 +497,8 @@ const char *loops_verify(const struct loops *l)
     for (int a = 0; a < l->arrays; a++) {
         wrong = array_check(&c, a);
         if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
-        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* outputs, and tiles in the caller's state */
+        /* Tiles in the caller's state count as outputs. */
+        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept;
     }
     if (outputs == 0) return "there is no output array";
     if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the size of the workspace is negative";

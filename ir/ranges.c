@@ -50,7 +50,8 @@ const char *ranges_check(struct module *m, const struct stmt *s)
             const char *wrong = expr_check(m, bound[n], &bounds);
             if (wrong) return wrong;
             if (bound[n]->type != TYPE_INT) return "a bound is not an integer";
-            if (s->op != LOOPS_FOR) continue; /* in an IF or DOT, bounds may use LO and HI of its axis */
+            /* The bounds of an IF or DOT may use LO and HI of its axis. */
+            if (s->op != LOOPS_FOR) continue;
             if (expr_uses(bound[n], expr_leaf(m, EXPR_LO, s->axis)) ||
                 expr_uses(bound[n], expr_leaf(m, EXPR_HI, s->axis)))
                 return arena_printf(m->arena, "a bound uses the range of '%s' itself", m->axis[s->axis].name);

@@ -1,4 +1,5 @@
-/* Inputs whose rows are the first elements of another input's rows. Only the memory is shared. */
+/* Handles inputs that share the memory of another input. Each of their rows is the beginning of a row of the other
+   input. */
 #include "ir.h"
 
 #include <string.h>
