@@ -81,7 +81,7 @@ static bool holds_weights(const struct stmt *body, const struct stmt *end, const
     return holds;
 }
 
-/* Array `tile` is a copy of r's array. Returns the reference to the same element of `tile`. */
+/* Array `tile` is a copy of r's array. Returns a reference to the element of `tile` that r reads in its array. */
 static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
 {
     const struct array *from = &l->array[r->of], *to = &l->array[tile];
@@ -246,8 +246,8 @@ static bool fills_tiles(struct stmt *const *loops, int depth, const struct matri
     return true;
 }
 
-/* In programs that recompute saved values, lets sums of weights use exponentials with low precision, like forward.
-   The bits must be equal. */
+/* Programs that recompute saved values must get the bits of forward. So sums of weights use exponentials with low
+   precision, as in forward. */
 static void sum_as_rounded(const struct loops *l, struct stmt *body)
 {
     for (struct stmt *s = body; s; s = s->next) {

@@ -223,7 +223,7 @@ static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const 
     return map;
 }
 
-/* Makes statement *at compare an element of a tile instead of a subscript in assignment k. Inserts and returns the
+/* Replaces a compared subscript in assignment k of statement *at by an element of a tile. Inserts and returns the
    MAP that fills the tile, or NULL. */
 static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
 {

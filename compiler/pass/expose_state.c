@@ -185,7 +185,7 @@ static struct stmt *head_around(struct stmt *s, const struct stmt *window)
     return found;
 }
 
-/* Keeps only the folds of a head's program, which add a second state. The slots become tiles of the second state. */
+/* Reduces a head's program to its folds, which add a second state. The slots become tiles of the second state. */
 static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
 {
     struct stmt *first = NULL, **at = &first;
@@ -205,7 +205,7 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
     l->slot = 0;
 }
 
-/* ---- states that a solution corrects: one loop over chunks, without windows and slots (pass/lower/solve.c) ---- */
+/* ---- the states of a SOLVE: one loop over chunks, without windows and slots (pass/lower/solve.c) ---- */
 
 /* Returns the loop along `axis` in list s and its bodies, or NULL. */
 static struct stmt *loop_along(struct stmt *s, int axis)
@@ -215,7 +215,7 @@ static struct stmt *loop_along(struct stmt *s, int axis)
     return found;
 }
 
-/* Keeps the states, and adds only full chunks. */
+/* Stores the states of the SOLVE in the caller's state. Adds only full chunks to them. */
 static void expose_corrected(struct compilation *c, int stream)
 {
     enum { LINE = 64 };

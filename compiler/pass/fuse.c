@@ -191,7 +191,7 @@ static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        /* expressions read integers by name */
+        /* arrays of integers stay, because expressions read them by name */
         if (stmts_touching(l->body, a) == 0 && !dtype_is_integer(l->array[a].dtype)) continue;
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
@@ -201,7 +201,8 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    /* a statement of a gradient runs only if the caller wants it, so different ones stay separate */
+    /* a statement of a gradient runs only if the caller wants it, so statements of different gradients stay
+       separate */
     if (program_adds_totals(&c->program)) return;
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);

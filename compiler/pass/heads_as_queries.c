@@ -31,8 +31,8 @@ static int position_of(const struct value *v, int axis)
     return -1;
 }
 
-/* Whether a value has an axis of queries, but none of heads. It gets one, because the emitter has no maps whose
-   lanes are elements of a table. */
+/* Whether a value has an axis of queries, but no axis of heads. Such a value gets one, because the emitter has no
+   maps whose lanes are elements of a table. */
 static bool of_queries_alone(const struct swap *x, const struct value *v)
 {
     return position_of(v, x->query) >= 0 && position_of(v, x->member) < 0;
@@ -50,7 +50,7 @@ static int swapped_axes(const struct swap *x, const struct value *v, const int *
     return rank;
 }
 
-/* Rewrites the subscripts of a reference to such a value. */
+/* Exchanges the subscripts of queries and members in r, a reference to value `of`. */
 static void swap_subscripts(const struct swap *x, const struct value *of, struct ref *r)
 {
     const struct ref old = *r;

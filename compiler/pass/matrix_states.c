@@ -28,8 +28,8 @@ struct states {
 
 static bool none_negative(struct states *x, int a);
 
-/* Whether e, an expression of statement s, is never negative. `above`: an expression that is positive there, or
-   NULL. */
+/* Whether e, an expression of statement s, is never negative. `above`: an expression that is known to be positive,
+   or NULL. */
 static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
 {
     if (e == above) return true;

@@ -28,7 +28,7 @@ static struct stmt *window_of(struct stmt *s)
     return s;
 }
 
-/* Returns the array that assignment a only copies, or -1. */
+/* Returns the array that assignment a copies. Returns -1 if a is more than a copy. */
 static int taken(const struct stmt *s, const struct assign *a)
 {
     return a->expr->op == EXPR_OPERAND ? s->operand[a->expr->integer].of : -1;

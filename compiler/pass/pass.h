@@ -61,11 +61,11 @@ void pad_matrix_result(struct array *a, const struct matrix_unit *unit);
 /* If the next statement only multiplies product `dot` by a positive constant, removes it. Readers of the result then
    multiply. (pass/matrix_operands.c) */
 void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit);
-/* Make a product of bf16 read copies of its operands. `unit`: the matrix unit, or NULL for vectors. Both return false
-   if the product stays. (pass/bf16_pairs.c)
-   - pair_inputs: `dot` multiplies two inputs. The second is copied as pairs.
-   - pair_weights: the product at *at, in list `body`, multiplies values with a tile of weights. Both are copied.
-     `any`: weights may be negative. */
+/* Make a product of bf16 read copies of its operands. `unit`: the matrix unit, or NULL for vectors. Both functions
+   return false if they leave the product as it is. (pass/bf16_pairs.c)
+   - pair_inputs: `dot` multiplies two inputs. The second input is copied as pairs.
+   - pair_weights: the product at *at, in list `body`, multiplies values with a tile of weights. Both operands are
+     copied. `any`: weights may be negative. */
 bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit);
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any);

@@ -18,8 +18,8 @@ enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN =
    TILE_OF_KEYS keys, or TILE_OF_QUERIES queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
-/* A plan with tiles of queries shorter than those chosen must cost less than CLEAR_GAIN times the lowest cost so far.
- */
+/* If a plan has shorter tiles of queries than those chosen, it must cost less than CLEAR_GAIN times the lowest cost
+   so far. */
 static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */
@@ -161,8 +161,8 @@ static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struc
     return periods && (!along || plan->stride > 1);
 }
 
-/* Returns the condition under which loop `share` processes a key for the term. It leaves out what the period
-   implies, and keys of earlier loops. */
+/* Returns the condition under which loop `share` processes a key for the term. The condition omits what the loop's
+   period implies, and excludes keys of earlier loops. */
 static const struct expr *remaining_condition(struct module *m, const struct terms *all, const struct plan *plan,
                                               int share, int term)
 {
@@ -368,7 +368,7 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
 /* Finds the region's terms and their periods. Returns whether a term has a period. */
 static bool find_terms(struct module *m, const struct expr *where, int lane_axis, int stream_axis, struct terms *all)
 {
-    /* drawn blocks and ids select runs without a period */
+    /* keys that drawn blocks or ids select have no period */
     if (expr_has(where, EXPR_DRAWN) || expr_ids_along(where, UINT32_C(1) << lane_axis | UINT32_C(1) << stream_axis))
         return false;
     all->count = 1;

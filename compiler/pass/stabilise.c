@@ -82,7 +82,7 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
-/* Splits map v into 2^exponent * others and returns the exponent. Returns NULL if there is none, or it is
+/* Splits map v into 2^exponent * others and returns the exponent. Returns NULL if v has no exponent or is
    normalised. */
 static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **others)
 {
@@ -210,7 +210,8 @@ static void open_products(struct graph *g)
 
 struct scaling {
     struct module *m;
-    int64_t degree;                     /* 0: relative to powers of two */
+    /* If not 0, values are relative to powers of this degree; otherwise to powers of two. */
+    int64_t degree;
     const struct expr *const *relative; /* the exponent of each operand of the map, or NULL */
     bool impossible;
 };
@@ -445,7 +446,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
     return plan->sums > 0 && (divided || !plan->degree);
 }
 
-/* Finds the axes of M: those of all sums that the weight or the region has. Returns their number. */
+/* Finds the axes of M: the axes that all sums share, and that the weight or the region has. Returns their number. */
 static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 {
     const struct value *weight = &g->value[plan->weight], *first = &g->value[plan->sum[0]];
@@ -467,7 +468,7 @@ struct stabilising {
     struct graph *g;
     struct module *m;
     int capacity;
-    int *maximum;                                 /* of each value: its maximum M, -1, or OF_WEIGHT */
+    int *maximum;                                 /* for each value: its maximum M, -1 if there is none, or OF_WEIGHT */
     int joined_map, joined_maximum, joined_value; /* join_state's last result: joined_map * 2^joined_maximum */
 };
 

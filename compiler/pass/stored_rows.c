@@ -73,8 +73,8 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
 
 static bool read_row(struct rows *x, int of, struct row *row);
 
-/* If e has the form of struct row, fills in *row and adds scale and shift. Otherwise returns false. e is an
-   expression of value `of`. */
+/* If e has the form of struct row, fills in *row and adds the values `scale` and `shift` to the graph. Otherwise
+   returns false. e is an expression of value `of`. */
 static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
 {
     const struct value v = x->g->value[of];

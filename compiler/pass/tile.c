@@ -195,7 +195,7 @@ void pass_tile(struct compilation *c)
         tile_q = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->queries;
         tile_k = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->keys;
     }
-    /* a tile of queries must not cover several blocks, with their drawn keys */
+    /* a tile of queries must be within one block, because each block draws its own keys */
     for (int v = 0; v < c->graph->values; v++) {
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
@@ -204,7 +204,7 @@ void pass_tile(struct compilation *c)
              (multiplies_tiles(c) && !solves && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
-        /* tiles of keys without a common id are skipped, short ones more often */
+        /* tiles of keys that share no id with the queries are skipped; short tiles are skipped more often */
         if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
         /* blocks of given masks are often powers of two */
         if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;

@@ -65,7 +65,7 @@ static void forget_terms(struct reversal *x, int first)
     }
 }
 
-/* Returns the gradient of value v over the operands of the unfinished map, which has v's axes. */
+/* Returns the gradient of value v as an expression over the operands of `map`, an unfinished map with v's axes. */
 static const struct expr *gradient_in(struct reversal *x, struct value *map, int v)
 {
     const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
@@ -214,7 +214,7 @@ void pass_differentiate(struct compilation *c)
         graph_sweep(g);
         return;
     }
-    for (int o = 0; o < results; o++) /* reversal_save_rows removes them again */
+    for (int o = 0; o < results; o++) /* reversal_save_rows removes these outputs again */
         graph_output(g, x->before->output[o].name, x->before->output[o].value);
     reversal_cut(x, results);
     if (x->failed) return;

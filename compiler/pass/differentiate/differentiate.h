@@ -108,8 +108,8 @@ struct normalised {
 bool takes_divisor(const struct reversal *x, int weight, int by);
 /* Makes the values of struct normalised, if takes_divisor. */
 struct normalised normalise_weight(struct reversal *x, int weight, int by);
-/* Returns the product e / `by`, with exp(x - log(by)) for a factor exp(x), which alone may overflow. Returns NULL if
-   e has no such factor, is bounded, or `by` may be negative. (weight.c) */
+/* Returns e / `by`, for a product e with a factor exp(x). Writes this factor as exp(x - log(by)), because exp(x)
+   alone may overflow. Returns NULL if e has no such factor or is bounded, or if `by` may be negative. (weight.c) */
 const struct expr *reversal_divide_exponential(struct reversal *x, struct value *map, const struct expr *e, int by);
 /* Whether the maximum v cancels in the output, as in exp(s - v) / sum of exp(s - v). */
 bool is_cancelled_maximum(const struct reversal *x, int v);

@@ -45,7 +45,7 @@ static int *heads_of_states(const struct graph *g)
     return of;
 }
 
-/* Adds the axis of heads to v, in order. */
+/* Adds the axis of heads to v, in the order of axes. */
 static void add_axis(const struct heads *x, struct value *v)
 {
     int at = 0;
@@ -125,7 +125,8 @@ static bool has_slices(const struct heads *x, const struct value *v)
     return slices;
 }
 
-/* Gives the input `name` the axes of `like`, with the heads. Sums that read it also sum over them. */
+/* Gives the input `name` the axes of `like`, which include the heads. Sums that read the input then also sum over
+   the heads. */
 static void give_heads(struct graph *g, const char *name, const struct value *like)
 {
     const int given = graph_find(g, name);

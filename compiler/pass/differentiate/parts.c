@@ -9,7 +9,7 @@
 
 /* The sweep that a value needs: its loops have `lane` in the lanes and sum over `stream`. */
 struct sweep {
-    bool any;         /* false: the value needs no sweep */
+    bool any;         /* whether the value needs a sweep */
     int lane, stream; /* axes; -1: any axis */
     int direction;    /* of carried states: 1 from the first chunk on, -1 from the last chunk on; 0: no states */
 };
@@ -219,7 +219,7 @@ static void cut_sum(struct parts *p, int v, int k)
     p->g->value[v] = left;
 }
 
-/* Makes parts of what the operands of v need sweeps for. */
+/* Moves the first operand of v that needs a sweep into a part. */
 static void cut_operands(struct parts *p, int v)
 {
     const bool sums = p->g->value[v].op == GRAPH_MAP && is_plain_sum(p, &p->g->value[v], p->g->value[v].expr);
@@ -257,8 +257,8 @@ static int copy_of(struct parts *p, int v, int *made)
 
 /* ---- rows that are read along another axis ---- */
 
-/* Copies of values whose sequence `from` is renamed to `to`. A key can be an equation of the SOLVE, too, so a sequence
-   has two axes. Loops hold a value along one of them. */
+/* Copies of values in which sequence `from` is renamed to `to`. Keys that are also equations of the SOLVE have two
+   axes. Loops need a value along one of these axes. */
 struct renamed {
     int *made[MAX_AXES + 1][MAX_AXES + 1]; /* by `from` and `to`, MAX_AXES for none: by value, 1 + the copy's number */
 };

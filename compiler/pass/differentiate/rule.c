@@ -231,8 +231,8 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
 
 /* ---- the rules ---- */
 
-/* A derivative can contain the map's expression e, as for exp(x). Replaces e by `own`, the computed value; in a
-   select, branch by branch. */
+/* A derivative can contain the map's expression e, as for exp(x). Replaces e by `own`, the computed value. Handles
+   each branch of a SELECT separately. */
 static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e,
                                          const struct expr *own)
 {

@@ -36,7 +36,7 @@ struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };
 
-/* Fills in all but `taken`. `result`: the output of forward. */
+/* Returns all marks except `taken`. `result`: the output of forward. */
 static struct row_marks marks_of(const struct graph *g, int result)
 {
     const struct module *m = g->module;

@@ -130,7 +130,7 @@ static int solve_transposed(struct reversal *x, const struct solution *s, int du
     return reversal_append(x, z);
 }
 
-/* Passes <z, v - the sum over j> on to the rate. */
+/* Adds <z, v - the sum over j> to the gradient with respect to the rate. */
 static void give_rate(struct reversal *x, const struct solution *s, int z)
 {
     const struct value solve = x->g->value[s->number];

@@ -85,8 +85,8 @@ static const struct expr *kept_over(struct reversal *x, struct value *v, const s
 
 /* ---- regions ---- */
 
-/* Converts e from positions to chunks: the first position of a chunk becomes its number, a key its chunk. Otherwise
-   NULL. */
+/* Converts e from positions to chunks: the first position of a chunk becomes the chunk's number, and a key becomes
+   its chunk. Returns NULL if e has another form. */
 static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
 {
     if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))

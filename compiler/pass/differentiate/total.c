@@ -30,7 +30,7 @@ struct splitting {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int lane;    /* the sliced sequence, for totals over two */
+    int lane;    /* for totals over two sequences: the sliced sequence */
     bool states; /* there are carried states, so a slice is one head */
     /* For each value. from_total: it is a total or depends on one. collected: collect() has visited it. */
     bool *from_total, *collected;
@@ -179,7 +179,8 @@ static int partial_of(struct splitting *x, const struct total *t)
 {
     struct module *m = x->m;
     struct value v = x->g->value[t->value], partial = graph_value(v.op, 0, NULL);
-    if (reversal_sequences(m, reversal_summed(&v)) != (UINT32_C(1) << t->lane)) { /* first over the other sequence */
+    /* Sum over the other sequence first. */
+    if (reversal_sequences(m, reversal_summed(&v)) != (UINT32_C(1) << t->lane)) {
         struct value row = graph_value(v.op, 0, NULL);
         for (int a = 0; a < m->axes; a++)
             if (t->rows >> a & 1) row.axes[row.rank++] = a;

@@ -37,7 +37,7 @@ static bool is_bounded(const struct reversal *x, const struct value *v, const st
 }
 
 /* Returns the power factor of the weight that may overflow. `whole` is NULL if there is none, in a linear form, or
-   without room for operands. */
+   if the weight has no room for more operands. */
 static struct power_factor power_factor(const struct reversal *x, const struct value *weight)
 {
     const bool room = weight->operands + 3 <= MAX_OPERANDS; /* a divisor, a sign and a gradient */

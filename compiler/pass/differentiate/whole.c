@@ -13,7 +13,7 @@ struct wholes {
     bool *total;     /* whether it is a total */
     bool *used;      /* rows or other totals depend on it */
     int *depth;      /* the length of the longest chain of totals that the value depends on */
-    uint32_t *heads; /* heads and batches of these totals, as bits */
+    uint32_t *heads; /* the axes of heads and batches of the totals that the value depends on, as bits */
 
     int deepest; /* the maximum depth of a total */
     bool failed;
@@ -78,7 +78,7 @@ static bool is_of_heads(const struct wholes *x, const struct value *v)
     return constant && heads && !(sequence & (sequence - 1));
 }
 
-/* Makes total v an output. An input of its name replaces it for users. */
+/* Makes total v an output. Users read an input with the total's name instead. */
 static void output_total(struct wholes *x, int v, int number)
 {
     const struct value sum = x->g->value[v];

@@ -217,7 +217,7 @@ static void join_groups(const struct graph *g, int *group)
     }
 }
 
-/* Outputs of one group share loops (output_groups). Each group recomputes values that several need. */
+/* Outputs of one group share loops (output_groups). Each group recomputes values that several groups need. */
 void pass_lower(struct compilation *c)
 {
     const struct graph *all = c->graph;

@@ -18,7 +18,7 @@
    - ACROSS: inside the loop over keys, for an output with a sum over the lanes per key */
 enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
 
-/* How a value is lowered. An int is the number of an array. */
+/* How a value is lowered. Members of type int are numbers of arrays, or -1. */
 struct lowered_value {
     enum stage stage;
     int array;            /* the array of the value; of a state, its slots until they are folded */
@@ -73,7 +73,7 @@ struct lowering {
     struct stmt **begin, **fold;
 };
 
-/* Whether an axis is processed by index or in tiles. Otherwise every tile holds it all. */
+/* Whether an axis is processed by index or in tiles. Tiles contain all of any other axis. */
 bool lower_run_time(const struct lowering *x, int axis);
 /* Whether a value has an axis of keys and one of queries. */
 bool lower_of_pairs(const struct lowering *x, const struct value *v);
@@ -89,8 +89,8 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
 int lower_output(struct lowering *x, int o); /* makes the array of output o and returns it */
 /* Returns the name of a value's tile, such as "score" or "key_features". */
 const char *lower_tile_name(const struct lowering *x, const struct value *v);
-/* Translates a reference to a value into one to its array. Subscripts of loops around a tile are dropped. In slots,
-   it is the current chunk's. */
+/* Translates a reference to a value into a reference to its array. Drops subscripts of loops around a tile. In
+   slots, the reference is to the slot of the current chunk. */
 struct ref lower_ref(const struct lowering *x, const struct ref *r);
 /* Appends a MAP over these axes: array `to` = e, or folded with e (+=, max). */
 struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
@@ -154,7 +154,8 @@ const struct expr *lower_values(struct lowering *x, enum stage sums);
 
 /* Makes the loops over the output's axes and tiles of queries, with this body. An axis in `open` has a loop already. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
-/* Appends copies from tiles to outputs: with `of_slices`, of sums over slices, otherwise others. */
+/* Appends copies from tiles to outputs: to outputs with sums over slices if `of_slices`, otherwise to all other
+   outputs. */
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at);
 /* Makes the loop over slices: x->opened, loops over the slice's rows with this body, x->closed. */
 void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body);
@@ -176,7 +177,7 @@ void lower_solution(struct lowering *x, struct stmt **at);
    before the stages are found. (substitute.c) */
 void lower_find_maximum(struct lowering *x);
 void lower_substitution(struct lowering *x, struct stmt **at);
-/* Makes the statements of one value. `needed` marks the values whose statements are made with it. (value.c) */
+/* Makes the statements of one value. (value.c) */
 void lower_value(struct lowering *x, int v);
 
 #endif

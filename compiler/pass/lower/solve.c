@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Marks the values that v needs, without states and the SOLVE. */
+/* Marks the values that v needs, except states and the SOLVE. */
 static void mark(const struct lowering *x, int v, bool *needed)
 {
     if (needed[v] || v == x->solve || x->lowered[v].stage == STATE) return;
@@ -73,7 +73,7 @@ static void name_chunk(struct lowering *x, struct stmt *s, bool next)
     replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
     replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
     replace(x, s, start, first);
-    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* all keys of the loop */
+    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* true for all keys of the loop */
 }
 
 /* Replaces the chunk of a weight's row by the chunk of the loop. */
@@ -88,7 +88,7 @@ static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
             expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
 }
 
-/* Makes the tile of each state, 0 before the first chunk. */
+/* Makes a tile for each state. The tiles are 0 before the first chunk. */
 static void begin_states(struct lowering *x, struct stmt ***at)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -119,7 +119,7 @@ static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
     return s->assign[0].to.of;
 }
 
-/* Makes the values minus the sum over earlier chunks. Returns the tile. */
+/* Computes the values minus the sum over earlier chunks. Returns their tile. */
 static int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
 {
     const int axes[2] = {rows, lanes}, made = lower_new_tile(x, "rest", 2, axes);
@@ -289,7 +289,7 @@ static void add_solution(struct lowering *x, int state, struct stmt ***at)
         s->assign[0].expr = solve->operands > graph_summed(solve)
                                 ? lower_kept(x, solve, begin, s)
                                 : expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), solve->keep, NULL);
-        name_chunk(x, *begin, solve->backward); /* the factor from the chunk of the keys to the next one */
+        name_chunk(x, *begin, solve->backward); /* this factor carries the state from the keys' chunk to the next one */
     }
     struct stmt *const s = lower_append(x, at, LOOPS_DOT);
     s->rank = 2;

@@ -66,8 +66,7 @@ static struct carry carry_of(struct module *m, const struct expr *keep)
                           expr_make(m, EXPR_SELECT, little, expr_real(m, 0), lost(m, keep))};
 }
 
-/* Makes a statement before s, at `at`, that computes both factors for their axes. Returns the factors as operands of
-   s. */
+/* Makes a statement before s, at `at`, that computes carry->times and carry->loss. Returns them as operands of s. */
 static struct carry carry_from_tiles(struct lowering *x, const struct value *v, const struct carry *carry,
                                      struct stmt **at, struct stmt *s)
 {

@@ -42,7 +42,7 @@ void lower_begin_across(struct lowering *x)
     }
 }
 
-/* Makes the product. It adds pairs[j][i] * vectors[i][e], summed over the lanes i, to the sums of key j. */
+/* Makes the product that adds pairs[j][i] * vectors[i][e], summed over the lanes i, to the sums of key j. */
 void lower_across(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];

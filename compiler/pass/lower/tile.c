@@ -48,7 +48,7 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
-    /* row values before the loop over keys have the rows last */
+    /* row values before the loop over keys have the axis of rows last */
     const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
                                                                                                              : x->lane;
     if (lanes_of_states(x, v)) axes[rank++] = x->stream;

@@ -204,7 +204,8 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
                                       expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
 
-/* Makes the statements of a sum or maximum that is no matrix product. `running`: also the factor that rescales sums. */
+/* Makes the statements of a sum or maximum that is no matrix product. `running`: also makes the factor that
+   rescales sums. */
 static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;

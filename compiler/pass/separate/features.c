@@ -44,7 +44,7 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     return n;
 }
 
-/* Whether r reads a side's prefix sum. Queries that are keys read the keys' sums. */
+/* Whether r reads a side's prefix sum. Queries that are keys themselves read the keys' sums. */
 static bool reads_sum_of(const struct separation *x, const struct ref *r, enum side side)
 {
     const char *const name = x->g->value[r->of].name;
@@ -175,7 +175,7 @@ const struct node *separate_too_many(struct separation *x)
 }
 
 /* Returns the tree of e, an exponential or power of query and key: base^(i - j) times a factor per side. Adds e to
-   x->decay. Otherwise NULL after separate_none. */
+   x->decay. Returns NULL after separate_none if e has another form. */
 static const struct node *decay(struct separation *x, const struct expr *e)
 {
     struct decay found;
@@ -350,7 +350,7 @@ static const struct expr *decaying_element(struct separation *x, const struct no
 }
 
 /* Returns the factor of a state with a decay by prefix sums from one chunk to the next. If the program joins two
-   states, the array of sums has those before and after the keys of the second state at the last two positions. */
+   states, the last two positions of the sums' array hold the sums before and after the keys of the second state. */
 static const struct expr *kept_by_sums(const struct separation *x, const struct node *n, const struct expr *f,
                                        int64_t chunk, struct value *state)
 {

@@ -440,7 +440,7 @@ void pass_separate(struct compilation *c)
         x->weight = v;
         x->value = value;
         if (!make_plan(x, &plan)) continue;
-        /* such a state does not fit the caches, so the user must ask for it */
+        /* a state with more than MAX_CHOSEN features does not fit the caches, so the user must request it */
         if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
             separate_none(
                 x,

@@ -31,12 +31,14 @@ struct node {
     enum node_kind kind;
     int64_t features; /* the number of features */
     const struct node *a, *b;
-    struct ref leaf[2];           /* LEAF: the vector of each side */
-    int axis;                     /* of a LEAF: the axis summed over */
-    const struct expr *factor[2]; /* FACTOR: each side's, over the weight's operands */
-    const struct expr *base;      /* of a DECAY: 0 < base <= 1 */
-    /* A DECAY by prefix sums: the two parts of each side's sum. `axis`: the elements with their own sums, or -1. If
-       a LEAF has such a decay, its vectors are factors over the operands of `terms`. */
+    struct ref leaf[2]; /* LEAF: the vector of each side */
+    int axis;           /* of a LEAF: the axis summed over */
+    /* Of a FACTOR: the factors of both sides, as expressions over the weight's operands. */
+    const struct expr *factor[2];
+    const struct expr *base; /* of a DECAY: 0 < base <= 1 */
+    /* A DECAY by prefix sums: side[] and low[] are the two parts of each side's sum. `axis`: the axis of elements
+       that have separate sums, or -1. If a LEAF has such a decay, the elements of its vectors are factors over the
+       operands of `terms`. */
     const struct sums {
         struct ref side[2], low[2];
         int axis;
@@ -59,7 +61,7 @@ struct separation {
     int decays;                /* exponentials that decay with distance */
     /* decay: the expression in the weight. written: the equal power of the base */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
-    struct value made[2];     /* the maps of both sides' features, while built */
+    struct value made[2];     /* the maps of both sides' features, while they are built */
     int chunk_axis;           /* -1: all queries read the same state */
     const struct expr *id[2]; /* each side's id, if a query sees only keys with its id; or NULL */
     /* - before: whether the query's chunk is chunk 0

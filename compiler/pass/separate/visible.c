@@ -75,7 +75,7 @@ static bool is_block_number(const struct separation *x, const struct expr *e, co
     return true;
 }
 
-/* Whether e is the block of `position` plus a constant, *shift. */
+/* Whether e is *shift + the block of `position`, for a constant *shift. */
 static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of,
                              int64_t *shift)
 {
@@ -114,7 +114,8 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
         return false;
     if (found->causal)
         found->region = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                      separate_query_position(x)); /* implies the conditions on blocks ahead */
+                                      /* This condition implies the conditions on blocks ahead. */
+                                      separate_query_position(x));
     return true;
 }
 
