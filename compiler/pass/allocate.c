@@ -119,8 +119,8 @@ static bool is_compensation(const struct stmt *s, int a)
     return false;
 }
 
-/* Chooses the offsets of shared tiles and slots. `compensations`: of compensation tiles; otherwise of all others,
-   which come first. */
+/* Chooses the offsets of shared tiles and slots: of compensation tiles if `compensations`, otherwise of all other
+   tiles, which come first. */
 static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
 {
     for (int a = 0; a < l->arrays; a++) {

@@ -170,8 +170,8 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* The tile will be rounded. So lets maps that write it compute exponentials with low precision: all maps if `all`,
-   otherwise the last one. */
+/* Lets maps that write the tile compute exponentials with low precision, because the tile will be rounded. With
+   `all`, these are all maps, otherwise only the last one. */
 static void make_coarse(struct stmt *body, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
@@ -211,8 +211,8 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
     return true;
 }
 
-/* The product *at sums values times weights over the keys of a tile. Rounds the weights just before. `any`: they may
-   be negative. */
+/* Makes the product at *at read rounded weights. It sums values times weights over the keys of a tile. The weights
+   are rounded just before the product. `any`: weights may be negative. */
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any)
 {

@@ -22,7 +22,8 @@ static bool runs_over(const struct blocks *x, const struct stmt *s)
     return runs;
 }
 
-/* Returns a condition whether the region of loop s has points for the current queries and keys, or NULL. */
+/* Returns the condition that the region of loop s has points for the current queries and keys. Returns NULL if
+   there is no such condition. */
 static const struct expr *reached(struct module *m, const struct stmt *s)
 {
     struct ranges ranges;
@@ -41,8 +42,8 @@ static const struct expr *reached(struct module *m, const struct stmt *s)
     return any;
 }
 
-/* Moves the statements over queries into loops over the block's tiles of queries; consecutive ones share a loop.
-   Returns the new list. `keys`: the innermost loop over keys around s, or NULL. */
+/* Moves the statements over queries into loops over the block's tiles of queries. Consecutive statements share a
+   loop. Returns the new list. `keys`: the innermost loop over keys around s, or NULL. */
 static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct stmt *keys)
 {
     struct module *m = x->l->module;
@@ -104,7 +105,7 @@ static bool uses_axis(const struct array *a, int axis, bool last)
     return false;
 }
 
-/* Whether a block of tiles of queries pays for list s:
+/* Whether it pays to process list s in blocks of tiles of queries. It does in two cases:
    - A loop over keys computes values of keys only. A block computes them once.
    - A matrix unit multiplies keys. A block reads each tile of keys while it is in the L1 cache. */
 static bool shares(const struct blocks *x, const struct stmt *s, bool keys)

@@ -7,8 +7,8 @@
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Returns the factor of the axis's index in e. Example: -1 for i - j and axis j. Sets *linear to false if there is
-   none. */
+/* Returns the factor of the axis's index in e. Example: -1 for i - j and axis j. Sets *linear to false if e is not
+   linear in the index. */
 static int64_t factor_of(const struct expr *e, int axis, bool *linear)
 {
     if (!(expr_axes(e) >> axis & 1)) return 0;
@@ -87,7 +87,7 @@ static struct stmt *copy_into(struct walk *x, struct array tile, const struct re
     return copy;
 }
 
-/* The elements of a strip: a difference (index of `lane`) - (index of `other`) each. */
+/* The elements of a strip. Each stands for a difference (index of `lane`) - (index of `other`). */
 struct differences {
     int axis, lane, other; /* axis: of the strip, or -1 */
     int64_t extent;
@@ -162,8 +162,8 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
 
 /* ---- subscripts that are compared with the number of each element ---- */
 
-/* Returns a costly subexpression of e, or NULL. It is a subscript that is compared with an index of a constant axis,
-   which *index gets. */
+/* Returns a costly subexpression of e, or NULL: a subscript that is compared with an index of a constant axis. Sets
+ *index to this index. */
 static const struct expr *compared_subscript(const struct walk *x, const struct stmt *s, const struct expr *e,
                                              const struct expr **index)
 {

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* For a chunk that is not full: removes the assignments to kept tiles from list s, then statements without effect.
-   Returns the list. */
+/* Removes the assignments to kept tiles from list s, and then statements without effect. The result serves a chunk
+   that is not full. Returns the list. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
     struct stmt *first = s, **at = &first;

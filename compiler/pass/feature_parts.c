@@ -98,8 +98,8 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t pa
         if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
 }
 
-/* Splits tiles made in list *body. `parallel`: a parallel loop is around it. `around`: axes of the loops around it,
-   as bits. */
+/* Splits the feature tiles that list *body makes into parts. `parallel`: a parallel loop is around the list.
+   `around`: the axes of the loops around the list, as bits. */
 static void walk(struct compilation *c, struct stmt **body, int64_t part, bool parallel, uint32_t around)
 {
     struct loops *l = c->loops;

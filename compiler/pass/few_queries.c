@@ -73,7 +73,8 @@ static const struct expr *of_rows(const struct rows *x, const struct expr *e)
     return expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->member), x->member_of);
 }
 
-/* Replaces members and queries in `axes` by rows, and returns the new rank. `sub`, if not NULL, changes, too. */
+/* Replaces members and queries in `axes` by rows, and returns the new rank. If `sub` is not NULL, changes these
+   subscripts, too. */
 static int replace_axes(const struct rows *x, int rank, int *axes, const struct expr **sub)
 {
     int kept = 0;

@@ -1,5 +1,5 @@
 /* Merges neighbouring maps over one nest, so that elements stay in registers. Also reuses memory: if a tile's last
-   reader computes a tile of the same shape, element by element, both get one memory. */
+   reader computes a tile of the same shape, element by element, the two tiles share memory. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -75,7 +75,7 @@ static bool across_lanes(const struct stmt *s)
 }
 
 /* Whether a and b, in this order, can share a nest. If one writes an array that the other reads, both access only
-   the current element. Both do not write the same array. */
+   the current element. No array is written by both. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
     for (int w = 0; w < a->assigns; w++) {
@@ -148,7 +148,7 @@ static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Whether a and b can be exchanged: no body, and no array that one writes and the other touches. */
+/* Whether a and b can be exchanged. They have no body, and neither writes an array that the other touches. */
 static bool exchangeable(const struct stmt *a, const struct stmt *b)
 {
     if (a->body || b->body) return false;

@@ -17,11 +17,11 @@
 struct states {
     struct loops *l;
     const struct target *target;
-    int arrays;            /* arrays without the copies of this pass */
+    int arrays;            /* the number of arrays, without the copies of this pass */
     bool *assumed;         /* of each array: the current proof assumes that no element is negative */
     bool *non_negative;    /* of each array: it is proved that no element is negative */
     bool none_is_negative; /* no weight inside a chunk is negative */
-    int *power;            /* of each array: the highest power of the examined product */
+    int *power;            /* for each array: the highest power of the examined product that it contains */
 };
 
 /* ---- signs ---- */
@@ -87,9 +87,9 @@ static bool of_sequence(const struct loops *l, int axis)
     return axis >= 0 && axis_is_sequence(&l->module->axis[axis]);
 }
 
-/* Whether operands of one kind are never negative. Sets *any if there are any.
+/* Whether operands of one kind are never negative. Sets *any if there are such operands.
    - with `pairs`: weights that are multiplied with values
-   - without: features that are multiplied with a state */
+   - without `pairs`: features that are multiplied with a state */
 static bool weights_non_negative(const struct states *x, const struct stmt *s, bool pairs, bool *any)
 {
     bool non_negative = true;
@@ -196,8 +196,8 @@ static bool written_in(const struct stmt *s, int a)
     return false;
 }
 
-/* Returns the statement after which tile a is copied for `dot`: the last before it that writes a, in the innermost
-   list. Returns NULL if there is none, or a later one writes a. */
+/* Returns the statement after which tile a is copied for `dot`: the last statement before `dot` that writes a, in
+   the innermost list. Returns NULL if there is none, or if a later statement writes a. */
 static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
 {
     for (int d = depth; d >= 0; d--) {
@@ -321,7 +321,7 @@ static int64_t times(int64_t extent, int64_t of)
 }
 
 /* Whether the matrix unit needs less than two thirds of the cycles of vectors. It computes `products` bf16 products
-   for one in f32. Copies count in full. */
+   for each f32 product. The cycles of copies count, too. */
 static bool gains(const struct states *x, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
 {
     const struct loops *l = x->l;

@@ -46,7 +46,7 @@ static bool same_axes(const struct loops *l, const struct ref *a, const struct r
     return memcmp(of_a, of_b, (size_t)l->array[a->of].rank * sizeof *of_a) == 0;
 }
 
-/* Axes of batches, heads and chunks have one index, so the tile does not have them. */
+/* Batches, heads and chunks have one index at a time, so the tile does not have their axes. */
 static int packed_along(struct loops *l, struct stmt **loops, int depth, const struct ref *r, int lane,
                         int64_t lane_extent, enum packing packing, const struct matrix_unit *unit)
 {
@@ -163,8 +163,8 @@ static bool of_rows(const struct loops *l, const struct array *a)
     return rows;
 }
 
-/* For few queries, inner products are cheaper than a copy of the second operand. Whether the product can do that:
-   both operands are contiguous along the summed axis, in whole vectors. */
+/* Whether the product can compute inner products. For few queries, they are cheaper than a copy of the second
+   operand. Both operands must be contiguous along the summed axis, in whole vectors. */
 static bool along_sum(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT) return false;
@@ -188,8 +188,8 @@ static bool widens(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Makes the copies for a list, in two runs: first those that change the order of axes, then with `widening` those
-   that widen. */
+/* Makes the copies for a list, in two runs. The first run makes copies that change the order of axes. The second,
+   with `widening`, makes copies that widen. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
 {
     struct loops *l = c->loops;

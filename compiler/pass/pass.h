@@ -20,7 +20,7 @@
 /* Whether products may multiply pairs of bf16: in a quadratic form, on a target with such instructions, but not for
    few queries. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
-/* Whether these products may run on matrix units. (pass/bf16_pairs.c) */
+/* Whether products of bf16 pairs may run on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
 /* Whether products of a linear form may run on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_states(const struct compilation *c);
@@ -51,15 +51,15 @@ enum packing {
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit);
-/* Whether the pass computed_subscripts copies the elements that r reads into a tile. `lanes`: of a vector.
-   (pass/computed_subscripts.c) */
+/* Whether the pass computed_subscripts copies the elements that r reads into a tile. `lanes`: the lanes of a
+   vector. (pass/computed_subscripts.c) */
 bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes);
 /* Round a tile's extents up to the registers of matrix unit `unit`: for an operand, and for a result.
    (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);
 void pad_matrix_result(struct array *a, const struct matrix_unit *unit);
-/* If the next statement only multiplies product `dot` by a positive constant, removes it. Readers of the result then
-   multiply. (pass/matrix_operands.c) */
+/* If the next statement only multiplies product `dot` by a positive constant, removes it. Then the readers of the
+   result multiply by the constant. (pass/matrix_operands.c) */
 void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit);
 /* Make a product of bf16 read copies of its operands. `unit`: the matrix unit, or NULL for vectors. Both functions
    return false if they leave the product as it is. (pass/bf16_pairs.c)

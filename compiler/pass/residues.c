@@ -70,7 +70,7 @@ static bool conjoin(struct term *t, const struct expr *e)
     return true;
 }
 
-/* Intersects every term with e. If e is 'a or b', each becomes two terms. Returns false if there is no room. */
+/* Intersects every term with e. If e is 'a or b', each term becomes two terms. Returns false if there is no room. */
 static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 {
     if (e->op == EXPR_INT) {
@@ -95,7 +95,7 @@ static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* One of a plan's loops over keys. It visits the keys of `of`, or all keys. */
+/* One of a plan's loops over keys. It visits the keys that the period `of` selects, or all keys. */
 struct share {
     struct period of;
     uint32_t terms; /* the terms that it covers, as bits */
@@ -333,7 +333,7 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     for (int divisor = 1; divisor <= 2; divisor++) { /* half the length, too, because a mask may end at a position */
         const int64_t n = length / divisor;
         const double all_keys = (double)n;
-        struct ids ids = {0}; /* integers allow all keys of a sequence */
+        struct ids ids = {0}; /* the estimate assumes that integers allow all keys of a sequence */
         for (int a = 0; a < tried->arrays; a++)
             if (dtype_is_integer(tried->array[a].dtype)) ids_add(&ids, tried->array[a].name, &all_keys, 1, 1);
         for (int k = 0; k < ids.arrays; k++) ids.array[k].repeats = true;

@@ -21,7 +21,7 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Whether each subscript of r is the plain INDEX of inner's axis. Otherwise inlining could go wrong. */
+/* Whether each subscript of r is the plain INDEX of inner's axis. Only then can `inner` be inlined. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)
@@ -93,7 +93,7 @@ static void drop_unused_operands(struct graph *g)
     }
 }
 
-/* Makes users of a copying map read its operand. Outputs stay. */
+/* Makes users of a copying map read its operand. Maps that are outputs stay. */
 static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {

@@ -590,7 +590,7 @@ static void apply(struct stabilising *x, const struct plan *plan)
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
         const struct expr *others, *exponent = exponent_of(g, sum.operand[0].of, &others);
         made = terms;
-        if (plan->exponent) { /* add the weight's exponent to each term's */
+        if (plan->exponent) { /* add the weight's exponent to the exponent of each term */
             const struct expr *with[MAX_OPERANDS] = {NULL};
             for (int k = 0; k < weight.operands; k++)
                 if (expr_uses(plan->exponent, expr_leaf(x->m, EXPR_OPERAND, k)))
@@ -663,7 +663,7 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
     return s->relative = any ? relative : NULL;
 }
 
-/* Inlines map v into its users, because its value times M^degree can overflow. Outputs stay. */
+/* Inlines map v into its users, because its value times M^degree can overflow. Does nothing if v is an output. */
 static void move_into_users(struct stabilising *x, int v)
 {
     struct graph *g = x->g;

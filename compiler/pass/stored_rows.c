@@ -7,7 +7,7 @@
 
 struct rows {
     struct graph *g;
-    int at;  /* just before the product */
+    int at;  /* the number of the product, which new values are inserted before */
     int sum; /* the axis that the product sums over */
 };
 
@@ -49,8 +49,8 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* Adds the value 'before op e', one number per row, and returns it. e is an expression of v. `before` -1: e, or -e
-   for EXPR_SUB. */
+/* Adds the value 'before op e', one number per row, and returns it. If `before` is -1, adds e, or -e for EXPR_SUB.
+   e is an expression of v. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;
@@ -176,7 +176,7 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
-/* Whether each axis of the product is an axis of an input. Not so if only a norm depends on the head. */
+/* Whether each axis of the product is an axis of an input. False if only a norm depends on the head. */
 static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
 {
     for (int k = 0; k < product->rank; k++)

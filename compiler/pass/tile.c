@@ -5,7 +5,7 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Whether values of keys only are computed. */
+/* Whether the program computes values of keys only. */
 static bool prepares_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -66,7 +66,7 @@ static bool multiplies_stored_keys(const struct graph *g, const struct roles *ro
     return true;
 }
 
-/* Returns the smallest block of queries, in queries, for which condition e draws keys; 0: none. */
+/* Returns the length, in queries, of the smallest block for which condition e draws keys. 0: e draws none. */
 static int64_t drawn_block(struct module *m, const struct expr *e)
 {
     int64_t block = 0;
@@ -109,7 +109,7 @@ static uint32_t sequences(const struct roles *roles)
     return (roles->lane < 0 ? 0 : UINT32_C(1) << roles->lane) | (roles->stream < 0 ? 0 : UINT32_C(1) << roles->stream);
 }
 
-/* Whether all tiles of queries can process the same keys: no drawn keys, ids or periods. */
+/* Whether all tiles of queries can process the same keys: no region has drawn keys, ids or periods. */
 static bool see_same_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -179,7 +179,7 @@ void pass_tile(struct compilation *c)
         const bool short_ones = multiplies_stored_keys(c->graph, &roles) && !multiplies_states(c);
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : short_ones ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
-        if (graph_find_solve(c->graph) >= 0) { /* a tile of keys is a chunk, also in the lanes */
+        if (graph_find_solve(c->graph) >= 0) { /* a tile of keys is a chunk, and its keys can also be in the lanes */
             c->tiling.tile_q = (axis->extent + 15) / 16 * 16;
             c->tiling.tile_k = axis->extent;
             return;

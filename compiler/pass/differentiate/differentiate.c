@@ -55,7 +55,7 @@ static void reverse_again(struct reversal *x, int solve)
     for (int v = x->forward - 1; v > solve && !x->failed; v--) reverse(x, v);
 }
 
-/* Forgets the terms that have been passed on: those of values from the last to `first`. */
+/* Forgets the terms of value `first` and of all later values, because these terms have been passed on. */
 static void forget_terms(struct reversal *x, int first)
 {
     for (int v = first; v < x->forward; v++) {
@@ -73,7 +73,8 @@ static const struct expr *gradient_in(struct reversal *x, struct value *map, int
     return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
 }
 
-/* Returns e plus the gradients of inputs within the input `name`. Elements beyond such a row get nothing. */
+/* Returns e plus the gradients of inputs within the input `name`. Elements beyond the rows of an inner input get
+   nothing from it. */
 static const struct expr *with_gradients_within(struct reversal *x, struct value *map, const char *name,
                                                 const struct expr *e)
 {
@@ -147,7 +148,7 @@ static void output_gradients(struct reversal *x)
     }
 }
 
-/* Makes the array with the gradient of the terms of prefix sums, in place of `dout`. */
+/* Makes the array with the gradient of the terms of prefix sums. Programs of terms read it instead of `dout`. */
 static int gradient_of_terms(struct reversal *x, const struct value *terms)
 {
     struct value v = graph_value(GRAPH_PARAM, terms->rank, terms->axes);

@@ -37,8 +37,9 @@ struct reversal {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int forward; /* the values of forward; those of gradients follow */
-    /* The output of forward; two inputs that the pass adds: this output, and its gradient. */
+    int forward; /* the number of values of forward. The values of gradients follow them */
+    /* `out`: the output of forward. `given_out`, `given_dout`: inputs that the pass adds for this output and its
+       gradient. */
     int out, given_out, given_dout;
     const struct graph *before; /* the graph of forward */
     bool *active;               /* of each value: it depends on an input or learned parameter */
@@ -90,8 +91,8 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t);
 
-/* Replaces computed subscripts of r, such as s(f) in x[s(f)], by plain indices. `e` is a term for each point of
- *axes in *where. Rewrites all of them for the new axis, and returns the new e. (gather.c) */
+/* Replaces computed subscripts of r, such as s(f) in x[s(f)], by plain indices. e is a term for each point of the
+   axes *axes in the region *where. Rewrites e, *axes and *where for the new axis, and returns the new e. (gather.c) */
 const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
                                     uint32_t *axes, const struct expr **where);
 
@@ -116,8 +117,9 @@ bool is_cancelled_maximum(const struct reversal *x, int v);
 
 /* Passes the gradient of the carried state v on to the features and values that it sums (state.c). */
 void reverse_state(struct reversal *x, int v);
-/* Makes A of one use of the carried state v as the unfinished value *after. Sets *keys to the features that v sums, for
-   each key, as its own chunk takes them in. Returns false after an error. (state.c) */
+/* Makes the sum A (state.c) for one use of the carried state v, as the unfinished value *after. Sets *keys to the
+   features that v sums, in the form in which the chunk of each key adds them. Returns false after an error.
+   (state.c) */
 bool reversal_state_after(struct reversal *x, int v, const struct state_gather *read, struct value *after,
                           struct ref *keys);
 /* Passes the gradient with respect to a SOLVE on to its operands (solve.c). Values after it can get new terms. */
@@ -147,7 +149,8 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes);
 /* Computes gradients in two steps if they sum over heads with separate states (heads.c). */
 void reversal_split_heads(struct compilation *c);
 
-/* Moves a factor f[j] from the vectors x[j] of the stream to the pairs (factor.c). Only in the loops of output 0. */
+/* Moves a factor f[j] from the vectors x[j] of the stream to the pairs (factor.c). Handles only the loops of output
+   0. */
 void reversal_move_factors(struct graph *g);
 
 /* Merges two groups of gradients if one sweep over the pairs serves both (sweep.c). of[o] is the group of output o.

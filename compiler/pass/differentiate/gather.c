@@ -240,8 +240,8 @@ static const struct expr *substitute(const struct solution *s, const struct expr
     return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
 }
 
-/* Replaces subscript s of r, which depends on sequences, by its axis's index: table[i - j + 7] becomes table[t]. The
-   element that was read gets e, others 0. Returns the new e. */
+/* Replaces subscript s of r, which depends on sequences, by its axis's index: table[i - j + 7] becomes table[t].
+   The element that was read gets e, and all others get 0. Returns the new e. */
 static const struct expr *one_hot(struct reversal *x, struct value *map, const struct expr *e, struct ref *r, int s,
                                   uint32_t *axes)
 {

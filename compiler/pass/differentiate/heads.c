@@ -13,7 +13,7 @@ struct heads {
     struct graph *g;
     struct module *m;
     int axis;     /* the axis of members that the output sums over */
-    bool *sums;   /* of each value: it depends on a sum over the heads, without their axis */
+    bool *sums;   /* for each value: whether it depends on a sum over the heads, and lacks their axis */
     int *of_head; /* of each value: 1 + its counterpart with the axis of heads, or 0 */
     bool failed;  /* the output cannot be split, for example because it is not linear */
 };
@@ -76,7 +76,8 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
-/* Returns the value of each single head, before sums over the heads. Returns `number` if there is no such sum. */
+/* Returns the counterpart of a value for each single head, before sums over the heads. Returns `number` if there is
+   no such sum. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;

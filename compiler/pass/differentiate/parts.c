@@ -20,7 +20,7 @@ struct parts {
     struct module *m;
     int parts;        /* the number of parts so far */
     int values;       /* the number of values before rename_rows makes copies */
-    struct sweep *of; /* for each value */
+    struct sweep *of; /* the sweep that each value needs */
     bool *mixed;      /* for each value: whether its operands need different sweeps */
 };
 
@@ -29,7 +29,7 @@ static bool agree(int a, int b, int any)
     return a == any || b == any || a == b;
 }
 
-/* Adds what `other` needs to *s. Returns false if one sweep cannot do both. */
+/* Extends *s by the sweep `other`. Returns false if one sweep cannot do the work of both. */
 static bool merge(struct sweep *s, const struct sweep *other)
 {
     if (!other->any) return true;
@@ -147,8 +147,8 @@ static int64_t elements_of(const struct parts *p, int v)
     return count;
 }
 
-/* Returns the value from which v follows without a sweep: v itself, or the only value that it needs a sweep for, unless
-   that one is larger. */
+/* Returns a value from which v follows without a sweep. This is the only operand of v that needs a sweep, if it is
+   not larger than v. Otherwise it is v itself. */
 static int source_of(const struct parts *p, int v)
 {
     const struct value *const value = &p->g->value[v];
@@ -182,8 +182,8 @@ static bool is_plain_sum(const struct parts *p, const struct value *v, const str
     return ref_equal(r, &own);
 }
 
-/* Makes the sum of those operands of v that need the same sweep as operand k a part. The part takes the place of
-   operand k, and 0 that of the others. Does nothing if there are no others. */
+/* Makes a part of the sum of all operands of v that one sweep can compute together with operand k. The part
+   replaces operand k, and 0 replaces the others. If there are no others, operand k alone becomes a part. */
 static void cut_sum(struct parts *p, int v, int k)
 {
     const struct value old = p->g->value[v];
@@ -234,8 +234,8 @@ static void cut_operands(struct parts *p, int v)
     }
 }
 
-/* Returns the number of a copy of value v, the output of forward or a value that it depends on, which does not read
-   parts. made[v] is 1 + the number of the copy; 0: not made yet. */
+/* Returns the number of a value that is equal to v and reads no parts: a copy, or v itself. v is the output of
+   forward or a value that it depends on. made[v] is 1 + this number, or 0 if it is not made yet. */
 static int copy_of(struct parts *p, int v, int *made)
 {
     struct value copy = p->g->value[v];
@@ -260,10 +260,11 @@ static int copy_of(struct parts *p, int v, int *made)
 /* Copies of values in which sequence `from` is renamed to `to`. Keys that are also equations of the SOLVE have two
    axes. Loops need a value along one of these axes. */
 struct renamed {
-    int *made[MAX_AXES + 1][MAX_AXES + 1]; /* by `from` and `to`, MAX_AXES for none: by value, 1 + the copy's number */
+    /* Made[from][to][v]: 1 + the number of the copy of value v, or 0. MAX_AXES stands for no axis. */
+    int *made[MAX_AXES + 1][MAX_AXES + 1];
 };
 
-/* Whether v follows from arrays row by row. */
+/* Whether each row of v follows from one row of the arrays. */
 static bool is_of_rows(const struct parts *p, int v)
 {
     const struct value *const value = &p->g->value[v];
@@ -283,8 +284,8 @@ static const struct expr *rename_in(const struct parts *p, const struct expr *e,
     return expr_replace(p->m, e, expr_leaf(p->m, EXPR_INDEX, from), expr_leaf(p->m, EXPR_INDEX, to));
 }
 
-/* Returns the number of a copy of value v, and of the values that it depends on. Each copy reads rows along their own
-   axis. */
+/* Copies value v and the values that it depends on, so that each copy reads rows along its own axis. Returns the
+   number of the copy of v. */
 static int renamed(struct parts *p, struct renamed *all, int v, int from, int to)
 {
     int **const made = &all->made[from][to];
@@ -324,7 +325,7 @@ static void rename_rows(struct parts *p)
 
 /* ---- the order of outputs ---- */
 
-/* The number of outputs that must be made one after the other before value v can be computed. */
+/* The number of outputs that must be computed in sequence before value v. */
 static int depth_of(const struct graph *g, int v, int *known)
 {
     if (known[v]) return known[v] - 1;

@@ -78,7 +78,8 @@ void reversal_give(struct reversal *x, int v, struct gradient_term t)
     x->of[v].term[x->of[v].terms++] = t;
 }
 
-/* Terms with the same divisor and region are added as they are. Otherwise both are applied first. */
+/* Adds terms with equal divisors and equal regions directly. Before it adds other terms, applies their divisors and
+   regions. */
 struct gradient_term reversal_gradient(struct reversal *x, int v)
 {
     int terms = x->of[v].terms;
@@ -112,8 +113,8 @@ struct reading {
     int axis[MAX_RANK]; /* the axis of each subscript; -1: a number */
 };
 
-/* Returns the constant axis whose positions the subscript swaps in pairs, as in rotary embeddings, or -1. It is its
-   own inverse. */
+/* Returns the constant axis whose positions the subscript swaps in pairs, as in rotary embeddings, or -1. The swap
+   is its own inverse. */
 static int swapped_axis(const struct reversal *x, const struct expr *sub)
 {
     uint32_t bits = expr_axes(sub);

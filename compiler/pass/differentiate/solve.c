@@ -55,7 +55,7 @@ static int state_of(const struct reversal *x, int solve)
     return -1;
 }
 
-/* Makes both parts of the sum over j < t. */
+/* Makes both parts of the sum over j < t, s->near and s->far. */
 static void make_sum(struct reversal *x, struct solution *s)
 {
     const struct value solve = x->g->value[s->number];
@@ -155,7 +155,7 @@ void reverse_solve(struct reversal *x, int number, struct gradient_term t)
     const struct value solve = x->g->value[number];
     graph_solve_axes(x->m, &solve, &s->along, &s->rows);
     if (solve.operands <= SOLVE_FEATURES) s->state = -1;
-    x->active[number] = false; /* the solution is given to z; the rules below must not pass anything on to it */
+    x->active[number] = false; /* z already has the solution's gradient, so the rules below must add nothing to it */
     make_sum(x, s);
     const int z = x->failed ? -1 : solve_transposed(x, s, reversal_plain(x, t).value);
     if (z < 0) return;

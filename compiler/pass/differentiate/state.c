@@ -142,7 +142,8 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     return graph_ref(x->g, *map, NULL);
 }
 
-/* Returns the state's factor `keep` for another chunk, over the operands of `after`, which may get more. */
+/* Returns the state's factor `keep` for another chunk, as an expression over the operands of `after`. May add
+   operands to `after`. */
 static const struct expr *keep_of(struct reversal *x, const struct value *state, struct value *after,
                                   const struct expr *chunk, const struct expr *next)
 {
@@ -173,7 +174,7 @@ static bool state_after(struct reversal *x, const struct value *state, const str
             query = chunk;
     const struct expr *where = query && !expr_uses(query, chunk) ? region_after(x, state->where, s, query) : NULL;
     const struct expr *kept = NULL, *next = make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
-    struct value with_sums = *state; /* `kept` is over its operands */
+    struct value with_sums = *state; /* `kept` is an expression over the operands of with_sums */
     if (where && state->keep && !(kept = kept_over(x, &with_sums, state->keep, s->chunk, next, query))) where = NULL;
     if (!where) {
         reversal_fail(x, "this carried state");

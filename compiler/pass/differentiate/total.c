@@ -126,7 +126,7 @@ static void collect(struct splitting *x, int number)
     if (!x->failed) x->total[x->totals++] = t;
 }
 
-/* Sets the axis of slices of total t. Totals over the same rows get equal ones, so that they can share loops. */
+/* Sets the axis of slices of total t. Totals over equal rows get one axis, so that they can share loops. */
 static void share_out(struct splitting *x, struct total *t)
 {
     int64_t bytes = 0, count;
@@ -157,8 +157,8 @@ static int axis_of_one(struct module *m)
     return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
 }
 
-/* Returns operand r, 0 for rows outside the region `where`, which can hold NaN. Returns r if it lacks `lane`, the
-   axis of rows. */
+/* Returns operand r with 0 for rows outside the region `where`, because such rows can be NaN. Returns r itself if r
+   lacks `lane`, the axis of rows. */
 static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);

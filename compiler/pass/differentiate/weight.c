@@ -108,8 +108,8 @@ static const struct expr *sign_of(struct module *m, const struct expr *e)
                      expr_real(m, 1));
 }
 
-/* normalise_weight for a power x^p: multiplies x by |sum|^(-1/p). The sign of a sum goes into an odd power's base,
-   or multiplies an even power. */
+/* Normalises a weight that is a power x^p: multiplies x by |sum|^(-1/p). An odd power's base also gets the sum's
+   sign. An even power is multiplied by this sign. */
 static struct normalised normalise_power(struct reversal *x, int weight, int by)
 {
     struct module *m = x->m;
@@ -202,7 +202,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
    - OTHERWISE: none of these */
 enum { ITSELF = 100, OTHERWISE };
 
-/* Returns the dependence of e over the operands of v. power[u]: that of value u. */
+/* Returns how e, over the operands of v, depends on M. power[u]: how value u depends on M. */
 static int power_of(const struct value *v, const struct expr *e, const int *power)
 {
     if (e->op == EXPR_OPERAND) return power[v->operand[e->integer].of];

@@ -19,7 +19,6 @@
 
 /* ---- the whole graph ---- */
 
-/* Whether a value has an outer axis. */
 static bool has_outer(const struct lowering *x, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)
@@ -127,7 +126,8 @@ static bool classify(struct lowering *x)
                 return false;
             }
             const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
-                                   !has_outer(x, &g->value[u]); /* keys read along another axis */
+                                   /* An array that is read along another axis than the stream. */
+                                   !has_outer(x, &g->value[u]);
             if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
             used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
                              g->value[u].op == GRAPH_MAP && users[u] == 1;
@@ -204,8 +204,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         lower_query_loops(x, &at, open, true, lower_query_body(x));
 }
 
-/* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that does.
-   If that one has a state, the kernel has no other loops over queries. */
+/* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that
+   does. A state of the other output can leave no other loops over queries. */
 static void join_groups(const struct graph *g, int *group)
 {
     for (int o = 0; o < g->outputs; o++) {

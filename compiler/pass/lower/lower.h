@@ -48,22 +48,23 @@ struct lowering {
     int rows;         /* the axis of rows, for few queries; otherwise -1 */
     int slices;       /* the axis of slices; -1: none */
     uint32_t within;  /* axes of rows that are summed in a slice, as bits */
-    bool prefix;      /* a query reads the state before its chunk; false: that of all keys */
+    bool prefix;      /* a query reads the state before its chunk; false: it reads the state of all keys */
     bool after;       /* a key reads the state after its chunk, so loops start from the last chunk */
     /* last: the last key that a lane's query sees. chunk_of: its chunk, max(last, 0) / length */
     const struct expr *chunk_of, *last;
     const struct expr *stream_last; /* if `after`: a point of the stream belongs to this position's chunk */
     int solve;                      /* the SOLVE (solve.c), or -1 */
     bool whole_chunk;               /* statements take all keys of a chunk, without a loop */
-    const bool *done;               /* of each value: it has its statements; or NULL */
-    int ring;                       /* the axis of recent chunks, for a state of the last few; or -1 */
-    int *outputs;                   /* arrays of the outputs; NULL: made when written */
-    struct lowered_value *lowered;  /* for each value of the graph */
-    const bool *needed;             /* of each value: the statements being made need it */
+    const bool *done;               /* for each value: whether its statements are made. May be NULL */
+    /* The axis of recent chunks, for a state that sums only the last chunks; otherwise -1. */
+    int ring;
+    int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
+    struct lowered_value *lowered; /* for each value of the graph */
+    const bool *needed;            /* of each value: the statements being made need it */
     /* Ends of lists of statements, where the next one goes:
        - before, inside, end: before, inside, after the loop over keys
-       - prepare: before it, for row values that all threads share; NULL: they go to `before`
-       - open, close: around the loops over a slice's rows or outer axes; they start at `opened` and `closed`
+       - prepare: before the loop over keys, for row values that all threads share; NULL: they go to `before`
+       - open, close: around the loops over a slice's rows or outer axes; the lists start at `opened` and `closed`
        - begin: initial values of states
        - fold: folds of states, after a window's chunks */
     struct stmt **end, **before, **inside;
@@ -113,7 +114,8 @@ bool lower_sums_across(const struct lowering *x, const struct value *v);
 void lower_begin_across(struct lowering *x);
 void lower_across(struct lowering *x, int number);
 
-/* The number of tiles of keys in a chunk, if the state sums all keys. FEW_TILES is for few queries. */
+/* The number of tiles of keys in a chunk, if the state sums all keys: FEW_TILES for few queries, otherwise
+   KEYS_AT_A_TIME. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
 
 /* The number of tiles of keys in a chunk, rounded up. */
@@ -123,7 +125,7 @@ struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int
 /* Returns the factor that rescales sums when their maximum changes: exp2(from - to), or (from / to)^power. */
 const struct expr *lower_moved(struct lowering *x, const struct lowered_value *maximum, const struct expr *from,
                                const struct expr *to);
-/* Appends tile = tile * factor; both are arrays. */
+/* Appends the statement tile = tile * factor. `tile` and `factor` are numbers of arrays. */
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
 /* Whether an operand of v varies along the stream. */
 bool lower_has_stream(const struct lowering *x, const struct value *v);
@@ -148,8 +150,8 @@ struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, co
 
 /* Makes the array of an input, parameter or table, unless it exists. */
 void lower_array(struct lowering *x, int number, enum array_kind kind);
-/* Makes the statements before, in and after one loop over keys. `sums` STATE: for states; otherwise for all other
-   values. Returns the common region of the sums, or NULL. */
+/* Makes the statements before, in and after one loop over keys: for states if `sums` is STATE, otherwise for all
+   other values. Returns the common region of the sums, or NULL. */
 const struct expr *lower_values(struct lowering *x, enum stage sums);
 
 /* Makes the loops over the output's axes and tiles of queries, with this body. An axis in `open` has a loop already. */
@@ -172,9 +174,10 @@ void lower_states(struct lowering *x, struct stmt **at);
 void lower_solve(struct lowering *x, struct stmt **at);
 /* Lowers a graph whose output is a SOLVE at *at: for each head, one loop over chunks of keys. (solve.c) */
 void lower_solution(struct lowering *x, struct stmt **at);
-/* Lowers the program whose output is the solution of a SOLVE at *at: for each head, one loop over tiles of equations.
-   lower_find_maximum makes the maximum that the weights are relative to, if there is one, a running maximum: call it
-   before the stages are found. (substitute.c) */
+/* Lowers the program whose output is the solution of a SOLVE at *at: for each head, one loop over tiles of
+   equations. (substitute.c)
+   - lower_find_maximum: if the weights are relative to a maximum, makes it a running maximum. It must be called
+     before the stages are found. */
 void lower_find_maximum(struct lowering *x);
 void lower_substitution(struct lowering *x, struct stmt **at);
 /* Makes the statements of one value. (value.c) */

@@ -127,8 +127,8 @@ void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
     }
 }
 
-/* Makes the loops for a result that sums over outer axes only, around the statements `inside`. With both sequences,
-   these are in a loop over tiles of keys. */
+/* Makes the loops for a result that sums over outer axes only, around the statements `inside`. If there is an axis
+   of keys, a loop over tiles of keys contains these loops. */
 static void outer_loops(struct lowering *x, struct stmt *inside)
 {
     const struct expr *zero = expr_int(x->m, 0);

@@ -59,8 +59,8 @@ static void replace(struct lowering *x, struct stmt *s, const struct expr *from,
     }
 }
 
-/* Names the chunk in statements inside the loop over keys: the chunk of the current keys, or if `next` the one that the
-   loops visit after it. */
+/* Replaces the number of the chunk in statements inside the loop over keys. The new number is the chunk of the
+   current keys, or if `next`, the chunk that the loops visit after it. */
 static void name_chunk(struct lowering *x, struct stmt *s, bool next)
 {
     const int64_t step = x->g->value[x->solve].backward ? -1 : 1;
@@ -100,8 +100,8 @@ static void begin_states(struct lowering *x, struct stmt ***at)
     }
 }
 
-/* Makes the product of the rows' features with the state: what the keys before the chunk give for each row. Returns the
-   tile's array. */
+/* Makes the product of the rows' features with the state: the share of the keys before the chunk in each row's sum.
+   Returns the tile's array. */
 static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
 {
     const struct value *solve = &x->g->value[x->solve];
@@ -134,8 +134,8 @@ static int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
     return made;
 }
 
-/* Makes the statements for the keys of a chunk, up to the solution, in a loop over the rows of the weights: one range,
-   that of the keys. x->lane is the axis of the rows; `state` is the array of the sum over the chunks before. */
+/* Makes the statements for the keys of a chunk, up to the solution. The loop over the rows of weights has the range
+   of the keys. x->lane: the axis of the rows. `state`: the array of the sum over earlier chunks. */
 static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state)
 {
     const struct value *const solve = &x->g->value[x->solve];

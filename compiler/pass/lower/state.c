@@ -15,7 +15,7 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
-        for (int k = 0; k < s->operands; k++) { /* arrays of the caller; slots stay those of this chunk */
+        for (int k = 0; k < s->operands; k++) { /* only arrays of the caller: slots stay those of this chunk */
             struct ref *const r = &s->operand[k];
             if (x->l->array[r->of].kind == ARRAY_TILE) continue;
             for (int n = 0; n < r->rank; n++) r->sub[n] = expr_replace(x->m, r->sub[n], own, next);
@@ -183,7 +183,8 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
-/* Returns the reach of a state: how many chunks before a query's, or with x->after after a key's, it covers. 0: all. */
+/* Returns the reach of a state: the number of chunks before a query's chunk that it covers; 0: all. With x->after,
+   counts the chunks after a key's chunk. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
@@ -234,11 +235,11 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
 }
 
-/* Makes a parallel loop around `body` over `axis`, the first axis of states. An iteration takes AT_A_TIME elements
-   (ROWS_AT_A_TIME of x->rows). */
+/* Makes a parallel loop around `body` over `axis`, the first axis of states. An iteration takes AT_A_TIME elements,
+   or ROWS_AT_A_TIME rows if `axis` is x->rows. */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {
-    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* multiples of a vector, so that threads share none */
+    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* multiples of a vector, so that threads share no vector */
     const int64_t step = axis == x->rows ? ROWS_AT_A_TIME : AT_A_TIME;
     struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), step);
     loop->parallel = true;
@@ -322,7 +323,7 @@ static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave
     }
 }
 
-/* Makes the loops for all sums of slices, and copies them at *leave. */
+/* Makes the loops for all sums of slices, and copies the sums to outputs at *leave. */
 static void all_slice_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
 {
     uint32_t firsts = 0;

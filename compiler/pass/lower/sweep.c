@@ -1,7 +1,7 @@
 /* Outputs that sum over the lanes, in loops whose other outputs sum over the stream. Example: with queries i in the
    lanes, the sum over i of w[i][j] * dout[i] is a vector per key j.
    - Each tile of lanes adds to the sums of all keys, so these tiles run in order.
-   - The first one sets the sums to 0. */
+   - The first tile sets the sums to 0. */
 #include "lower.h"
 
 #include <string.h>

@@ -73,8 +73,7 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     return loops_array(x->l, a);
 }
 
-/* Whether the output `name` is stored in the type of sums. This is so if another program of the call reads it as such.
- */
+/* Whether the output `name` is stored in the type of sums, because another program of the call reads it. */
 static bool is_left(const struct lowering *x, const char *name)
 {
     const struct graph *const reader[] = {x->c->gradients.totals, x->c->gradients.parts};
@@ -189,7 +188,7 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
     return s;
 }
 
-/* Whether e of a map is 0 outside the region: a tile that is 0 there, perhaps times a finite number. */
+/* Whether expression e of `map` is 0 outside the region: a tile that is 0 there, perhaps times a finite number. */
 static bool is_zero_outside(const struct lowering *x, const struct value *map, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND) return x->lowered[map->operand[e->integer].of].masked_zero;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Finds the axes that v sums over in its statement, lanes last. Axes with a loop around it do not count. Returns
-   their number. */
+/* Finds the axes that v sums over in its statement, with the lanes last. Axes that have loops around the statement
+   do not count. Returns the number of axes. */
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
@@ -107,8 +107,8 @@ static void rescale_sum(struct lowering *x, const struct sum *s, int compensatio
     if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
 }
 
-/* Whether the sum is a matrix product: result[row][lane] = sum over k of a[row][k] * b[k][lane]. Returns the operand
-   `a`, 0 or 1, or -1. */
+/* Whether the sum is a matrix product: result[row][lane] = sum over k of a[row][k] * b[k][lane]. Returns the number
+   of the operand `a`, 0 or 1. Returns -1 if it is no matrix product. */
 static int operand_of_rows(const struct lowering *x, const struct sum *s)
 {
     if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
@@ -121,7 +121,7 @@ static int operand_of_rows(const struct lowering *x, const struct sum *s)
     return rows;
 }
 
-/* Makes the statement of a matrix product. `rows`: operand `a`. */
+/* Makes the statement of a matrix product. `rows`: the number of the operand `a` (operand_of_rows). */
 static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;

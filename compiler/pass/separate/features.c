@@ -53,8 +53,8 @@ static bool reads_sum_of(const struct separation *x, const struct ref *r, enum s
     return found == (of_keys ? PREFIX_OF_KEY : PREFIX_OF_QUERY) && ref_uses_axis(r, side == KEY ? x->stream : x->lane);
 }
 
-/* Returns the DECAY of e, a power of (prefix sum of the query - prefix sum of the key); or NULL. `axis`: the
-   elements with their own sums, or -1. */
+/* Returns the DECAY of e, a power of (prefix sum of the query - prefix sum of the key); or NULL. `axis`: the axis
+   of elements that have separate sums, or -1. */
 static struct node *decay_by_sums(struct separation *x, const struct value *v, const struct expr *e, int axis)
 {
     struct sums *const sums = arena_alloc(x->m->arena, sizeof *sums);
@@ -73,7 +73,8 @@ static struct node *decay_by_sums(struct separation *x, const struct value *v, c
     return n;
 }
 
-/* Adds the factors of product e to those of query and key, or makes n->decay. Returns false for other factors. */
+/* Adds the factors of product e to the factors of query and key, or makes n->decay. Returns false if a factor has
+   another form. */
 static bool split_product(struct separation *x, struct node *n, const struct expr *e)
 {
     if (e->op == EXPR_MUL) return split_product(x, n, e->arg[0]) && split_product(x, n, e->arg[1]);
@@ -210,7 +211,8 @@ static const char *as_written(struct arena *arena, enum expr_op op)
     return arena_printf(arena, "%s%s(…)", prefixed ? "f" : "", expr_name(op));
 }
 
-/* Returns the tree of quotient e. `a`: the dividend's tree, or NULL if it has none, which was reported. */
+/* Returns the tree of quotient e. `a`: the dividend's tree. It is NULL if there is none, and the reason is already
+   reported. */
 static const struct node *quotient(struct separation *x, const struct expr *e, const struct node *a)
 {
     if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
@@ -268,7 +270,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
 
 /* ---- from features to expressions ---- */
 
-/* Returns the operand of a side's map that reads r, adding it if needed; NULL: no room. */
+/* Returns the operand of a side's map that reads r. Adds the operand if needed. Returns NULL if there is no room. */
 static const struct expr *operand_of(struct separation *x, enum side side, const struct ref *r)
 {
     struct value *v = &x->made[side];
@@ -333,7 +335,7 @@ static const struct expr *decay_feature(struct separation *x, const struct node 
     return e && side == QUERY ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e) : e;
 }
 
-/* Returns element f of a LEAF's vector, with its decay's feature. */
+/* Returns element f of a LEAF's vector, times the feature of the element's decay. */
 static const struct expr *decaying_element(struct separation *x, const struct node *n, enum side side,
                                            const struct expr *f)
 {

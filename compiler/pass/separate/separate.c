@@ -47,8 +47,8 @@ struct plan {
     /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all see the same. */
     const struct expr *near, *last;
     const struct expr *region; /* of the sum; NULL: all keys */
-    /* reach: how many chunks before the query's chunk the state covers; 0: all. ahead: how many chunks after it the
-       quadratic sum covers; -1: a part of the query's own chunk. */
+    /* reach: the number of chunks before the query's chunk that the state covers; 0: all. ahead: the number of
+       chunks after the query's chunk that the quadratic sum covers; -1: only a part of the query's chunk. */
     int64_t reach, ahead;
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
@@ -193,7 +193,8 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
            condition == separate_make(x, EXPR_EQ, number[1], number[0]);
 }
 
-/* Whether the SOLVE can read the plan's states: one carried state corrects all the summed values. */
+/* Whether the plan's state can correct the values of a SOLVE: the mask is causal, and the features are not
+   exponential. Otherwise returns false after separate_none. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
     if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))

@@ -11,10 +11,10 @@
 #include "../../analysis/analysis.h"
 #include "../../schedule/schedule.h"
 
-/* - MAX_FEATURES: of a weight
-   - MAX_CHOSEN: without 'algorithm: linear'
-   - MAX_DECAYS: exponentials of a weight that decay with distance
-   - MAX_RECENT: blocks that a query sees before its own */
+/* - MAX_FEATURES: the maximum number of features of a weight
+   - MAX_CHOSEN: the maximum number without 'algorithm: linear'
+   - MAX_DECAYS: the maximum number of exponentials of a weight that decay with distance
+   - MAX_RECENT: the maximum number of blocks that a query sees before its own block */
 enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT = 256 };
 
 /* A weight is a tree of nodes:
@@ -56,10 +56,11 @@ struct separation {
     const struct value *value; /* the weight */
     bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
     const struct expr *last;   /* the last key that a query sees; NULL: there is no axis of chunks */
-    bool sums;                 /* the weight has a decay by prefix sums */
-    int at_chunks;             /* with `sums`: the prefix sums at chunk ends; the value before it has their low parts */
-    int decays;                /* exponentials that decay with distance */
-    /* decay: the expression in the weight. written: the equal power of the base */
+    /* With `sums`: the value with the prefix sums at chunk ends. The value before it has their low parts. */
+    bool sums;
+    int at_chunks; /* with `sums`: the prefix sums at chunk ends; the value before it has their low parts */
+    int decays;    /* exponentials that decay with distance */
+    /* for each decay: the expression in the weight, and the equal power of the base */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
     struct value made[2];     /* the maps of both sides' features, while they are built */
     int chunk_axis;           /* -1: all queries read the same state */
@@ -81,7 +82,7 @@ const struct expr *separate_query_position(const struct separation *x);
 bool separate_uses_axis(const struct separation *x, const struct expr *e, int axis);
 /* Adds `why` to the reasons against a linear form. Returns NULL. */
 const struct node *separate_none(struct separation *x, const char *why);
-/* separate_none for more than MAX_FEATURES features. */
+/* Calls separate_none because of more than MAX_FEATURES features. */
 const struct node *separate_too_many(struct separation *x);
 /* Returns the tree of e, over the weight's operands. Returns NULL after separate_none if it has no finite features. */
 const struct node *separate_find(struct separation *x, const struct expr *e);
@@ -100,7 +101,8 @@ const struct expr *separate_of_last_id(const struct separation *x, const struct 
    `axis`. Returns the map, or -1. */
 int separate_feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk);
 
-/* Removes conditions "the query's id == the key's id" from `where`, and sets x->id. Returns the rest, or NULL. */
+/* Removes conditions "the query's id == the key's id" from `where`, and sets x->id. Returns the remaining region,
+   or NULL. */
 const struct expr *separate_without_ids(struct separation *x, const struct expr *where);
 /* Whether position `last` is known never to be after `query`. */
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query);
@@ -116,10 +118,10 @@ struct blocks {
 /* Whether `where` is a window of blocks with reach > 0. Fills in *found. */
 bool separate_window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found);
 /* Whether *where has one of these forms. Sets *last and standardises *where:
-   - All queries see all keys: both NULL.
-   - All see the same first keys: *where is "j < a", *last is NULL.
-   - Query i sees keys up to a(i): *where is "j <= a(i)". *last is the query's position if a(i) is that or 1 less,
-     otherwise min(a(i), last key). */
+   - All queries see all keys: both become NULL.
+   - All queries see the same first keys: *where is "j < a", *last is NULL.
+   - Query i sees keys up to a(i): *where is "j <= a(i)". If a(i) is the query's position or 1 less, *last is that
+     position. Otherwise *last is min(a(i), last key). */
 bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last);
 
 #endif

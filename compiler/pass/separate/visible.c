@@ -3,7 +3,7 @@
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
-/* Whether `where` is "the query's id == the key's id". Sets x->id; other ids than before give false. */
+/* Whether `where` is "the query's id == the key's id". Sets x->id. Returns false if x->id already has other ids. */
 static bool id_region(struct separation *x, const struct expr *where)
 {
     const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
@@ -44,8 +44,8 @@ static bool same_for_all(const struct separation *x, const struct expr *e)
     return true;
 }
 
-/* Returns the last key that a query sees, over the query's index. It must see all earlier keys, and later queries at
-   least as many. Otherwise NULL. */
+/* Returns the last key that a query sees, as an expression of the query's index. Returns NULL if a query does not
+   see all earlier keys, or if a later query sees fewer keys. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
@@ -64,7 +64,8 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || same_for_all(x, e) ? last : NULL;
 }
 
-/* Whether e is the block of `position`, (position - position mod L) / L. L is *of; if 0, *of becomes L. */
+/* Whether e is the block of `position`, (position - position mod L) / L, with L = *of. If *of is 0, any L is right,
+   and *of becomes L. */
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
