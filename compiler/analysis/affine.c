@@ -41,7 +41,7 @@ static bool not_negative(const struct expr *e)
     }
 }
 
-/* Returns x if e is a sum that subtracts floormod(x, by), such as x + 1 - floormod(x, by); otherwise NULL. */
+/* Returns x if e is a sum that subtracts floormod(x, by), such as x + 1 - floormod(x, by). Otherwise returns NULL. */
 static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
 {
     if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[1] == by) return e->arg[1]->arg[0];

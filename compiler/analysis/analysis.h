@@ -270,7 +270,7 @@ struct array_axis {
     enum array_size size; /* the size of the call that is the extent, unless the extent is constant */
     int64_t extent;
     int64_t block;   /* if it is not 0, the extent is size / block, rounded up */
-    const char *key; /* the key in the spec for the extent, such as "head_dim"; or NULL */
+    const char *key; /* the key in the spec for the extent, such as "head_dim", or NULL */
 };
 struct kernel_array {
     /* such as "q_norm.weight" and "q_norm_weight". A gradient: "dq_norm.weight" and "dq_norm_weight" */
@@ -280,7 +280,7 @@ struct kernel_array {
     enum array_access access[ENTRIES];
     enum dtype dtype;
     bool declared; /* under `arrays:` in the spec */
-    bool strided;  /* callers may pass the strides of its axes; true for parameters under `arrays:` */
+    bool strided;  /* callers may pass the strides of its axes. This holds for parameters under `arrays:` */
     bool compared; /* it has an integer per key of a sequence, and a region compares the integers of two positions */
     bool of_terms; /* a parameter that only the terms of prefix sums read */
     bool tiled;    /* it has a truth value per pair, which a region reads. Each call makes a table of its tiles */

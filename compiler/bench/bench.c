@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
-static const double RUN_SECONDS = 0.01; /* the minimum duration of a run; a run is one or more calls */
+static const double RUN_SECONDS = 0.01; /* the minimum duration of a run. A run is one or more calls */
 static const double FREE_SHARE = 0.9;   /* the fraction of free memory that may be used */
 
 /* An entry that is ready to be called at the current point. */

@@ -32,7 +32,7 @@ static const char style[] = "<style>\n"
 
 struct curve {
     struct text name;
-    int points, measured; /* the first `measured` times were measured; the others are expected times */
+    int points, measured; /* the first `measured` times were measured. The other times are expected */
     double length[MAX_LENGTHS], seconds[MAX_LENGTHS];
 };
 struct scale {

@@ -20,14 +20,14 @@ struct bench_result {
     bool measured;
     char skipped[160];   /* the reason why the entry was skipped, or "" */
     const char *form;    /* "linear", "quadratic", with --decode also "few" */
-    size_t saved;        /* bytes that forward saves for backward; 0 if backward is not measured */
+    size_t saved;        /* bytes that forward saves for backward, or 0 if backward is not measured */
     int runs;            /* the number of timed calls */
-    double median, best; /* seconds of a call; `best` is the expected time if a call would exceed --limit */
+    double median, best; /* seconds of a call. If a call would exceed --limit, `best` is the expected time */
     double spread;       /* the spread of the calls' times (repeats_spread) */
     struct counts counts;
     struct roofline roofline;
-    struct rates rates; /* the machine's rates with the point's threads; with --decode, the bandwidth is for reading
-                           only */
+    /* The machine's rates with the point's threads. With --decode, the bandwidth is for reading only. */
+    struct rates rates;
     const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
     bool on_units;      /* `unit` names matrix units, and `peak` is the peak of matrix units */
     double peak;        /* the machine's peak in FLOPs per second */

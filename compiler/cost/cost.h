@@ -37,10 +37,10 @@ double fold_work(const struct compilation *c);
 
 /* The work of one call (count.c). */
 struct counts {
-    double pairs;   /* unmasked pairs of all heads; in a linear form, only pairs within a chunk */
+    double pairs;   /* unmasked pairs of all heads. In a linear form, only pairs within a chunk */
     double visited; /* visited pairs */
     double tiles;   /* tiles of keys, counted once for each query that processes them */
-    bool exact;     /* all queries were counted; otherwise some pairs were estimated from neighbouring queries */
+    bool exact;     /* all queries were counted. false: some pairs were estimated from neighbouring queries */
     double flops;   /* useful FLOPs in products, without masked pairs */
     double scalars; /* useful scalar operations of maps and reductions */
     double work;    /* the work of the loops, with masked pairs of visited tiles */
@@ -67,7 +67,7 @@ uint32_t axes_beside_ids(const struct expr *e);
 struct visited {
     double pairs; /* visited pairs of all heads and batch entries */
     double tiles; /* tiles of keys, counted once for each query that processes them */
-    bool exact;   /* all tiles of queries were counted; otherwise some were estimated */
+    bool exact;   /* all tiles of queries were counted. false: some were estimated */
 };
 void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);
 /* Counts the operations for one pair: *products are the FLOPs of products, *scalars the scalar operations. */
@@ -76,7 +76,7 @@ void count_pair(const struct graph *g, long long *products, long long *scalars);
 /* The amounts that determine the time of a call (roofline.c). FLOPs are scaled up, because kernels do not reach the
    peak: scaled FLOPs / peak = time. */
 struct roofline {
-    double work, unit_work, bytes; /* FLOPs on vectors; FLOPs on matrix units; bytes */
+    double work, unit_work, bytes; /* FLOPs on vectors, FLOPs on matrix units, and bytes */
 };
 /* Rates of a machine per second, or of a core per cycle: FLOPs on vectors, FLOPs on matrix units, bytes. */
 struct rates {

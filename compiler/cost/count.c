@@ -26,7 +26,7 @@ struct counter {
     struct module *m;
     const struct problem_size *size;
     struct ids ids;
-    int query, key, chunk; /* axes; -1: there is no such axis */
+    int query, key, chunk; /* axes, or -1 */
     int64_t extent[MAX_AXES];
     double useful[MAX_AXES];    /* the extents of constant axes. Equal features count once */
     const struct expr **needed; /* for each value: the region of its points that are used, or NULL */
@@ -111,7 +111,7 @@ static void find_useful(struct counter *x)
                 for (int s = 0; s < v->operand[o].rank; s++)
                     made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
-            /* at index 0, a SELECT by position may give 0 for all features; try index 1, too */
+            /* at index 0, a SELECT by position may give 0 for all features, so index 1 is tried, too */
             double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
             if (there > here) here = there;
             if (here < x->useful[a]) x->useful[a] = here;

@@ -23,7 +23,7 @@ const char *parts_unit(const struct call_parts *p, bool *on_units)
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache)
 {
-    /* a thread processes whole tiles of queries; with fewer tiles than threads, some threads are idle */
+    /* a thread processes whole tiles of queries, so some threads are idle if there are fewer tiles than threads */
     struct roles roles;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
     int64_t tiles = 1, sharing = queries_together(c);

@@ -92,8 +92,8 @@ static bool same_bound(struct module *m, const struct expr *a, const struct expr
     return known_difference(m, a, b, &difference) && difference == 0;
 }
 
-/* Limits loop s to its region. If the new bounds imply the region, its tests are removed. `single`: the axes of the
-   loops around s that have one index at a time, as bits; 0: keep the tests. */
+/* Limits loop s to its region. If the new bounds imply the region, removes the tests of the region. `single`: the
+   axes of the loops around s that have one index at a time, as bits. 0: the tests stay. */
 static void limit(struct loops *l, struct stmt *s, uint32_t single)
 {
     struct module *m = l->module;
@@ -129,7 +129,7 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
 }
 
 /* Limits the loops in list s and its bodies. `single`: the axes of the loops around s that have one index at a
-   time, as bits; 0: not needed. */
+   time, as bits. 0: not needed. */
 static void walk(struct loops *l, struct stmt *s, bool exact, uint32_t single)
 {
     for (; s; s = s->next) {

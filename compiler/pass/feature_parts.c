@@ -1,5 +1,5 @@
 /* Computes long feature vectors in parts, which stay in the caches. A part is a range of the features, along a
-   constant axis. The members are the statements that use the tile of features; they are put into a loop over the
+   constant axis. The members are the statements that use the tile of features. They are put into a loop over the
    parts. A product over features adds one part per iteration. */
 #include "pass.h"
 #include "../schedule/schedule.h"

@@ -1,6 +1,6 @@
 /* Rearranges the program for few queries of many heads that share a key/value head. The heads take the place of
    queries: a tile has one query of several heads, which share each read of a key. The queries take the place of
-   heads. The emitted code exchanges sizes and strides; storage does not change. */
+   heads. The emitted code exchanges sizes and strides. Storage does not change. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -12,7 +12,7 @@ struct swap {
 
 static const struct expr *swapped(const struct swap *x, const struct expr *e)
 {
-    /* LO and HI do not occur in a graph; they stand for members until queries are replaced */
+    /* LO and HI do not occur in a graph. They stand for members until queries are replaced */
     const struct {
         enum expr_op from, to;
         int of, by;

@@ -18,8 +18,8 @@ struct states {
     struct loops *l;
     const struct target *target;
     int arrays;            /* the number of arrays, without the copies of this pass */
-    bool *assumed;         /* of each array: the current proof assumes that no element is negative */
-    bool *non_negative;    /* of each array: it is proved that no element is negative */
+    bool *assumed;         /* for each array: whether the current proof assumes that no element is negative */
+    bool *non_negative;    /* for each array: whether it is proved that no element is negative */
     bool none_is_negative; /* no weight inside a chunk is negative */
     int *power;            /* for each array: the highest power of the examined product that it contains */
 };

@@ -225,7 +225,7 @@ static struct stmt *copy_body(const struct copying *x, const struct stmt *s)
             nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND &&
                        ref_equal(&copy->operand[a->expr->integer], &a->to);
         }
-        if (nothing) continue; /* drop a map that only masked; everything is in the region */
+        if (nothing) continue; /* drop a map that only masked, because everything is in the region */
         *end = copy;
         end = &copy->next;
     }

@@ -210,7 +210,8 @@ static void open_products(struct graph *g)
 
 struct scaling {
     struct module *m;
-    /* If not 0, values are relative to powers of this degree; otherwise to powers of two. */
+    /* If `degree` is not 0, values are relative to powers of this degree. Otherwise, they are relative to powers of
+       two. */
     int64_t degree;
     const struct expr *const *relative; /* the exponent of each operand of the map, or NULL */
     bool impossible;
@@ -299,13 +300,13 @@ static struct power scale(struct scaling *s, const struct expr *e)
     if (relative) switch ((int)e->op) {
         case EXPR_ABS:
         case EXPR_NEG: exponent = arg[0].exponent; break;
-        case EXPR_LOG: /* log(e * 2^x) = log(e) + x * log(2); log(e * x^p) = log(e) + p * log(x) */
+        case EXPR_LOG: /* log(e * 2^x) = log(e) + x * log(2), and log(e * x^p) = log(e) + p * log(x) */
             e = expr_make(s->m, EXPR_LOG, arg[0].e, NULL, NULL);
             exponent = arg[0].exponent;
             if (s->degree) exponent = expr_make(s->m, EXPR_LOG, exponent, NULL, NULL);
             exponent = expr_scaled(s->m, exponent, s->degree ? (double)s->degree : log(2));
             return (struct power){expr_make(s->m, EXPR_ADD, e, exponent, NULL), NULL};
-        case EXPR_POW: /* (e * x^p)^(1/p) = e^(1/p) * x; other powers are not supported */
+        case EXPR_POW: /* (e * x^p)^(1/p) = e^(1/p) * x. Other powers are not supported */
             s->impossible |= !s->degree || !expr_is_real(e->arg[1], 1 / (double)s->degree);
             e = expr_make(s->m, EXPR_POW, arg[0].e, e->arg[1], NULL);
             return (struct power){expr_make(s->m, EXPR_MUL, e, arg[0].exponent, NULL), NULL};
@@ -332,7 +333,7 @@ static struct power scale(struct scaling *s, const struct expr *e)
      (can_scale_state). */
 struct plan {
     int weight, inner; /* `inner`: the inner sum, or -1 */
-    int64_t degree;    /* not 0: a power of this degree with base `exponent`; 0: an exponential */
+    int64_t degree;    /* a power of this degree with base `exponent`. 0: an exponential */
     int sums, sum[MAX_OPERANDS];
     bool running; /* the sums run over run-time axes, so the maximum grows */
     const struct expr *exponent, *others, *where;
@@ -347,7 +348,8 @@ static bool sums_at_run_time(const struct graph *g, const struct value *sum, con
     return false;
 }
 
-/* Returns the weight's inner sum: a factor with one use that sums exponential terms over constant axes; or -1. */
+/* Returns the weight's inner sum: a factor with one use that sums exponential terms over constant axes. Returns -1
+   if there is none. */
 static int inner_sum(const struct graph *g, const struct value *weight)
 {
     for (int k = 0; k < weight->operands; k++) {

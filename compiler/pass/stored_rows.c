@@ -7,7 +7,7 @@
 
 struct rows {
     struct graph *g;
-    int at;  /* the number of the product, which new values are inserted before */
+    int at;  /* the number of the product. New values are inserted before it */
     int sum; /* the axis that the product sums over */
 };
 

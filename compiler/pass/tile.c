@@ -204,7 +204,7 @@ void pass_tile(struct compilation *c)
              (multiplies_tiles(c) && !solves && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
-        /* tiles of keys that share no id with the queries are skipped; short tiles are skipped more often */
+        /* tiles of keys that share no id with the queries are skipped, and short tiles more often than long ones */
         if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
         /* blocks of given masks are often powers of two */
         if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;

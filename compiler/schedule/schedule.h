@@ -40,7 +40,7 @@ enum program_kind {
 struct program {
     enum program_kind kind;
     int group;       /* the number, from 1, of a group of gradients that share loops. 0: all groups */
-    bool linear;     /* the linear form; otherwise the quadratic form */
+    bool linear;     /* the linear form. false: the quadratic form */
     bool few;        /* the quadratic form for few queries */
     bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
     bool of_terms;   /* gradients of the terms of prefix sums */
@@ -81,12 +81,12 @@ const char *program_function(const struct program *p);
    - PROGRAM_EXTEND with short tiles: at most FEW_TOKENS tokens */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, MANY_HEADS = 32, FEW_TOKENS = 16 };
 
-/* ---- results of passes, for later passes and emission; each is a property in pass/pipeline.def ---- */
+/* ---- results of passes, for later passes and emission: the properties of pass/pipeline.def ---- */
 
 /* The linear form that the pass separate found. */
 struct separated_form {
-    int64_t features;   /* features of a key; 0: no linear form */
-    int64_t reach;      /* a state sums the last `reach` chunks before the query's chunk; 0: all */
+    int64_t features;   /* the number of features of a key, or 0 without a linear form */
+    int64_t reach;      /* a state sums the last `reach` chunks before the query's chunk. 0: it sums all */
     bool chunk_is_free; /* the compiler chooses the length of a chunk */
     bool early_chunks;  /* the mask may hide chunks just before the query's chunk */
     double near_keys;   /* the mean number of keys that a query attends to directly */
@@ -104,12 +104,12 @@ struct tiling {
     int64_t tile_q, tile_k; /* queries and keys of a tile */
     /* The number of queries whose tiles share packed tiles of keys (pass/block_queries.c). 0: no sharing. */
     int64_t block_q;
-    int64_t feature_part; /* features of a tile (pass/feature_parts.c); 0: all */
+    int64_t feature_part; /* the number of features of a tile (pass/feature_parts.c). 0: all */
 };
 
 /* The layout of the caller's state. The pass expose_state sets the first two members, the driver the others. */
 struct state_layout {
-    int64_t chunk;     /* the state has sums over full chunks of this many keys; 0: it has keys and values */
+    int64_t chunk;     /* the state has sums over full chunks of this many keys. 0: it has keys and values */
     bool slot_is_kept; /* the sums have the layout of a slot, so queries read them in place */
     const struct compilation *few_tokens; /* the program with short tiles, or NULL */
     /* The state stores the first `read_first` and the last `read_back` keys. read_back < 0: it stores all keys. */
@@ -168,7 +168,7 @@ enum { NEVER = 2147483647 };
 
 /* The input of a knob_function. */
 struct knob_case {
-    bool backward; /* a knob of gradients; otherwise of forward */
+    bool backward; /* the knob is of the gradients, not of forward */
     const struct target *target;
     const struct compilation *quadratic, *linear; /* compiled without a schedule. NULL: the form does not exist */
     const struct compilation *form;               /* the form that the default is for */

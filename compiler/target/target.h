@@ -16,7 +16,8 @@ enum architecture { ANY_ARCHITECTURE, X86_64, AARCH64, ARCHITECTURES };
 
 /* A unit that multiplies tile registers of bf16 (target.def). rows = 0: there is none. */
 struct matrix_unit {
-    int rows, depth;                               /* rows of a tile register; bf16 elements of a row */
+    /* The number of rows of a tile register, and of bf16 elements in a row. */
+    int rows, depth;
     int product_cycles, load_cycles, store_cycles; /* per tile register */
     int queries, keys, sweep, block;               /* default sizes of tiles and blocks */
 };
@@ -25,10 +26,10 @@ struct matrix_unit {
 struct target {
     const char *name;      /* "x86-64-v4" */
     const char *suffix;    /* "v4", the suffix of C function names */
-    const char *attribute; /* argument of __attribute__((target)); "": not needed */
-    const char *guard;     /* preprocessor condition for the architecture; "": always */
-    const char *supported; /* C condition: the machine has the instructions; "": always */
-    const char *faster;    /* C condition: this version is faster than less capable ones; "": always */
+    const char *attribute; /* argument of __attribute__((target)), or "" if none is needed */
+    const char *guard;     /* preprocessor condition for the architecture. "": always */
+    const char *supported; /* C condition: the machine has the instructions. "": always */
+    const char *faster;    /* C condition: this version is faster than less capable versions. "": always */
     const char *vectors;   /* "AVX-512" */
     enum architecture architecture;
     bool by_default;                        /* attnc compiles for it if the user names no target */
@@ -58,8 +59,9 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
 const char *target_unit(const struct target *t, enum target_feature feature);
 int target_multiply_adds(const struct target *t, enum target_feature feature);
 const char *target_features_text(struct arena *arena, const struct target *t); /* " with products of bf16", or "" */
-int target_rank(const struct target *t);  /* the number of its row in target.def; 0 is the most capable */
-const struct target *target_at(int rank); /* the target with this rank; NULL after the last */
+/* The number of the target's row in target.def. 0 is the most capable target. */
+int target_rank(const struct target *t);
+const struct target *target_at(int rank);                /* the target with this rank, or NULL after the last rank */
 const char *target_architecture(const struct target *t); /* "x86_64", or "any" */
 /* Whether attnc compiles for this target without --target. `machine`: an architecture such as "arm64". NULL means
    this machine. */

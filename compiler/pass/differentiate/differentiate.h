@@ -19,7 +19,7 @@
    along axes that it lacks. */
 struct gradient_term {
     int value;                /* the number of the graph's value */
-    int by;                   /* the value that divides the term, or -1; its axes are axes of the term */
+    int by;                   /* the value that divides the term, or -1. Its axes are axes of the term */
     const struct expr *where; /* NULL: everywhere */
 };
 
@@ -42,14 +42,14 @@ struct reversal {
        gradient. */
     int out, given_out, given_dout;
     const struct graph *before; /* the graph of forward */
-    bool *active;               /* of each value: it depends on an input or learned parameter */
+    bool *active;               /* for each value: whether it depends on an input or a learned parameter */
     /* Of each value of forward: the terms of its gradient. A carried state has gathers instead. */
     struct {
         int terms, term_capacity, gathers;
         struct gradient_term *term;
         struct state_gather gather[4];
     } *of;
-    int solution, transposed; /* the SOLVE of forward, and that of the gradients (solve.c); -1: there is none */
+    int solution, transposed; /* the SOLVE of forward, and the SOLVE of the gradients (solve.c). -1: there is none */
     bool failed;              /* an error has been reported */
 };
 
@@ -57,7 +57,7 @@ struct reversal {
 
 /* Reports once that the gradient of `what` is not compiled yet, and sets x->failed. */
 void reversal_fail(struct reversal *x, const char *what);
-/* Appends v to the graph; returns its number. */
+/* Appends v to the graph and returns its number. */
 int reversal_append(struct reversal *x, struct value v);
 /* Returns the operand of the unfinished map that reads r, and adds it if needed. */
 const struct expr *reversal_operand(struct reversal *x, struct value *map, struct ref r);
@@ -68,7 +68,7 @@ uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes: bit a
 uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v, as bits */
 /* Returns the axes of an expression over v's operands, as bits. */
 uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e);
-int reversal_chunk_axis(const struct reversal *x, const struct value *v); /* the axis of chunks; -1: none */
+int reversal_chunk_axis(const struct reversal *x, const struct value *v); /* the axis of chunks, or -1 */
 /* Whether v is a carried state: a sum with an axis of chunks. */
 bool is_carried_state(const struct reversal *x, int v);
 
@@ -100,8 +100,8 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
    - exp(x) / sum becomes exp(x - log(sum))
    - x^p / sum becomes (x / sum^(1/p))^p */
 struct normalised {
-    const struct expr *exponential; /* the factor exp(x) of the weight; NULL: it has a power */
-    int factor;                     /* the value exp(x - log(sum)); -1: the weight has a power */
+    const struct expr *exponential; /* the factor exp(x) of the weight. NULL: the weight has a power */
+    int factor;                     /* the value exp(x - log(sum)), or -1 if the weight has a power */
     int weight;                     /* the value weight / sum, or -1 */
 };
 /* Whether normalise_weight can fold the divisor `by` into the weight. The weight needs an exponential or a power

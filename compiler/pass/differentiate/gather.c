@@ -13,7 +13,7 @@ struct solution {
     int axis;                 /* the axis of f */
     uint32_t taken;           /* axes that t may not use, as bits */
     int free, of[MAX_FREE];   /* the free axes */
-    const struct expr *valid; /* whether g(d, t) is a feature; NULL: always */
+    const struct expr *valid; /* the condition that g(d, t) is a feature. NULL: it always is */
     int known;                /* known equalities: from[k], a quotient or remainder of f, is to[k] */
     const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
 };
@@ -82,8 +82,8 @@ static void note(struct solution *s, enum expr_op op, const struct expr *u, cons
     s->to[s->known++] = to;
 }
 
-/* Solves e = target for f, with e an expression in f; or returns NULL. Inverts from the outside in: u / n = q gives
-   u = q * n + t, and u % n = r gives u = t * n + r. */
+/* Solves e = target for f, with e an expression in f. Returns NULL if there is no solution. Inverts from the
+   outside in: u / n = q gives u = q * n + t, and u % n = r gives u = t * n + r. */
 static const struct expr *solve(struct solution *s, const struct expr *e, const struct expr *target)
 {
     if (e == expr_leaf(s->x->m, EXPR_INDEX, s->axis)) return target;

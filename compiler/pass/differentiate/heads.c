@@ -14,7 +14,7 @@ struct heads {
     struct module *m;
     int axis;     /* the axis of members that the output sums over */
     bool *sums;   /* for each value: whether it depends on a sum over the heads, and lacks their axis */
-    int *of_head; /* of each value: 1 + its counterpart with the axis of heads, or 0 */
+    int *of_head; /* for each value: 1 + its counterpart with the axis of heads, or 0 */
     bool failed;  /* the output cannot be split, for example because it is not linear */
 };
 
@@ -76,8 +76,8 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
-/* Returns the counterpart of a value for each single head, before sums over the heads. Returns `number` if there is
-   no such sum. */
+/* Returns the counterpart of value `number` that has an element for each head, before sums over the heads. Returns
+   `number` if there is no such sum. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;

@@ -10,8 +10,8 @@
 /* The sweep that a value needs: its loops have `lane` in the lanes and sum over `stream`. */
 struct sweep {
     bool any;         /* whether the value needs a sweep */
-    int lane, stream; /* axes; -1: any axis */
-    int direction;    /* of carried states: 1 from the first chunk on, -1 from the last chunk on; 0: no states */
+    int lane, stream; /* the axes of the loops. -1: any axis */
+    int direction;    /* of carried states: 1 from the first chunk on, -1 from the last chunk on. 0: no states */
 };
 
 struct parts {
@@ -45,7 +45,7 @@ static bool merge(struct sweep *s, const struct sweep *other)
     return same;
 }
 
-/* Returns the only axis in a set of bits; -1 if there is none, or several. */
+/* Returns the only axis in a set of bits. Returns -1 if the set is empty or has several axes. */
 static int only_axis(uint32_t bits)
 {
     int axis = -1;
@@ -260,7 +260,7 @@ static int copy_of(struct parts *p, int v, int *made)
 /* Copies of values in which sequence `from` is renamed to `to`. Keys that are also equations of the SOLVE have two
    axes. Loops need a value along one of these axes. */
 struct renamed {
-    /* Made[from][to][v]: 1 + the number of the copy of value v, or 0. MAX_AXES stands for no axis. */
+    /* made[from][to][v]: 1 + the number of the copy of value v, or 0. MAX_AXES stands for no axis. */
     int *made[MAX_AXES + 1][MAX_AXES + 1];
 };
 
@@ -325,7 +325,7 @@ static void rename_rows(struct parts *p)
 
 /* ---- the order of outputs ---- */
 
-/* The number of outputs that must be computed in sequence before value v. */
+/* The number of outputs that must be computed one after another before value v can be computed. */
 static int depth_of(const struct graph *g, int v, int *known)
 {
     if (known[v]) return known[v] - 1;

@@ -23,7 +23,7 @@ static const struct expr *times(struct reversal *x, const struct expr *a, const 
     return expr_make(x->m, EXPR_MUL, a, b, NULL);
 }
 
-/* Returns the intersection of two regions; NULL: everything. */
+/* Returns the intersection of two regions. NULL stands for everything. */
 static const struct expr *both(struct reversal *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : expr_make(x->m, EXPR_AND, a, b, NULL);
@@ -110,7 +110,7 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
 struct reading {
     bool own;           /* each subscript is the plain index of the own axis */
     uint32_t kept;      /* the axes in subscripts, as bits */
-    int axis[MAX_RANK]; /* the axis of each subscript; -1: a number */
+    int axis[MAX_RANK]; /* the axis of each subscript, or -1 for a number */
 };
 
 /* Returns the constant axis whose positions the subscript swaps in pairs, as in rotary embeddings, or -1. The swap

@@ -16,8 +16,9 @@ static const struct expr *make(const struct reversal *x, enum expr_op op, const 
 /* The SOLVE whose gradient is computed. */
 struct solution {
     int number, along, rows; /* its value, its sequence, and the axis of its equations */
-    int state;               /* the carried state that sums the solution; -1: there is none */
-    int near, far;           /* the parts of the sum over j < t: in the chunk of t, and before it; -1: no such part */
+    int state;               /* the carried state that sums the solution, or -1 */
+    /* The parts of the sum over j < t: in the chunk of t, and before this chunk. -1: no such part. */
+    int near, far;
 };
 
 /* Returns r with the index of the equations instead of the index along the solution. */

@@ -14,7 +14,7 @@ struct join {
     struct graph *g;
     struct roles lanes, across; /* the roles of axes in each group */
     int sums, sum[MAX_OUTPUTS]; /* the sums that group `across` needs */
-    bool *seen;                 /* of each value: find_sums has visited it */
+    bool *seen;                 /* for each value: whether find_sums has visited it */
 };
 
 /* Whether v has a vector per point j of the stream: sum over the lanes i of weight[i][j] * vector[i]. */

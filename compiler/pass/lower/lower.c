@@ -125,8 +125,8 @@ static bool classify(struct lowering *x)
                                   "a weight that depends on a sum over all keys is not compiled yet");
                 return false;
             }
+            /* u is an array that is read along another axis than the stream */
             const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
-                                   /* An array that is read along another axis than the stream. */
                                    !has_outer(x, &g->value[u]);
             if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
             used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
@@ -205,7 +205,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
 }
 
 /* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that
-   does. A state of the other output can leave no other loops over queries. */
+   does. Reason: if this other output has a state, its loops are the only loops over queries in the kernel. */
 static void join_groups(const struct graph *g, int *group)
 {
     for (int o = 0; o < g->outputs; o++) {

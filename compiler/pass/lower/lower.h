@@ -21,12 +21,12 @@ enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
 /* How a value is lowered. Members of type int are numbers of arrays, or -1. */
 struct lowered_value {
     enum stage stage;
-    int array;            /* the array of the value; of a state, its slots until they are folded */
+    int array;            /* the array of the value. For a state, these are its slots until they are folded */
     bool inlined;         /* a map without an array, computed in the statement of its only user, a sum */
     bool over_outer;      /* a sum over outer axes only */
     bool closed;          /* depends on a sum over outer axes, so it is computed after their loops */
     bool running;         /* a running maximum, which grows from tile to tile, and which sums are relative to */
-    int64_t power;        /* of a running maximum m: sums are divided by m^power; 0: by exp2(m) */
+    int64_t power;        /* of a running maximum m: the sums are divided by m^power. 0: they are divided by exp2(m) */
     bool masked_infinity; /* the tile is -inf outside the region */
     bool masked_zero;     /* the tile is 0 outside the region */
     int rescale;          /* of a running maximum: the factor that rescales sums */
@@ -41,14 +41,14 @@ struct lowering {
     struct loops *l;
     struct module *m;
     int output;       /* the output whose axes become the loops */
-    int lane, stream; /* the axes of queries and keys; -1: none */
-    int chunk;        /* the axis of chunks; -1: none */
+    int lane, stream; /* the axes of queries and keys, or -1 */
+    int chunk;        /* the axis of chunks, or -1 */
     uint32_t outer;   /* the outer axes, as bits */
     bool outer_only;  /* only outer axes are summed over */
-    int rows;         /* the axis of rows, for few queries; otherwise -1 */
-    int slices;       /* the axis of slices; -1: none */
+    int rows;         /* the axis of rows, for few queries. Otherwise -1 */
+    int slices;       /* the axis of slices, or -1 */
     uint32_t within;  /* axes of rows that are summed in a slice, as bits */
-    bool prefix;      /* a query reads the state before its chunk; false: it reads the state of all keys */
+    bool prefix;      /* a query reads the state before its chunk. false: it reads the state of all keys */
     bool after;       /* a key reads the state after its chunk, so loops start from the last chunk */
     /* last: the last key that a lane's query sees. chunk_of: its chunk, max(last, 0) / length */
     const struct expr *chunk_of, *last;
@@ -56,11 +56,11 @@ struct lowering {
     int solve;                      /* the SOLVE (solve.c), or -1 */
     bool whole_chunk;               /* statements take all keys of a chunk, without a loop */
     const bool *done;               /* for each value: whether its statements are made. May be NULL */
-    /* The axis of recent chunks, for a state that sums only the last chunks; otherwise -1. */
+    /* the axis of recent chunks, for a state that sums only the last chunks. Otherwise -1 */
     int ring;
     int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
     struct lowered_value *lowered; /* for each value of the graph */
-    const bool *needed;            /* of each value: the statements being made need it */
+    const bool *needed;            /* for each value: whether the statements that are being made need it */
     /* Ends of lists of statements, where the next one goes:
        - before, inside, end: before, inside, after the loop over keys
        - prepare: before the loop over keys, for row values that all threads share; NULL: they go to `before`

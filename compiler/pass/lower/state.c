@@ -183,8 +183,8 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
-/* Returns the reach of a state: the number of chunks before a query's chunk that it covers; 0: all. With x->after,
-   counts the chunks after a key's chunk. */
+/* Returns the reach of a state: the number of chunks that it covers before a query's chunk. 0: all. With x->after,
+   these are the chunks after a key's chunk. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;

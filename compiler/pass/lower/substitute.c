@@ -51,9 +51,9 @@ static void lower_operand(struct lowering *x, int operand, bool *done)
 /* The tiles and arrays of the substitution. */
 struct substitution {
     const struct value *solve;
-    int axes[2];           /* the sum over earlier keys, and 1 + the array of its compensation, or 0 */
-    int sum, compensation; /* the sum over earlier keys; 1 + the array of its compensation, or 0 */
-    int rescale;           /* the factor for the sum if the maximum has grown; -1: no maximum */
+    int axes[2];           /* the equations, and the elements of a value in the lanes */
+    int sum, compensation; /* the sum over earlier keys, and 1 + the array of its compensation, or 0 */
+    int rescale;           /* the factor for the sum if the maximum has grown, or -1 without a maximum */
     int solution;          /* the array of the output */
 };
 

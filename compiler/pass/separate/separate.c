@@ -46,7 +46,7 @@ struct plan {
     const struct node *features; /* NULL: the weight has no finite features */
     /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all see the same. */
     const struct expr *near, *last;
-    const struct expr *region; /* of the sum; NULL: all keys */
+    const struct expr *region; /* the region of the sum, or NULL for all keys */
     /* reach: the number of chunks before the query's chunk that the state covers; 0: all. ahead: the number of
        chunks after the query's chunk that the quadratic sum covers; -1: only a part of the query's chunk. */
     int64_t reach, ahead;
@@ -434,7 +434,7 @@ void pass_separate(struct compilation *c)
         }
         if (!pair || !query) continue;
         if (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE)
-            v += graph_map_summed(c->graph, v); /* makes a map; simplify removes it if unused */
+            v += graph_map_summed(c->graph, v); /* makes a map, which simplify removes if it is unused */
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
         struct plan plan;

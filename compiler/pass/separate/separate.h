@@ -55,16 +55,16 @@ struct separation {
     int weight, lane, stream;  /* the weight's value, and the axes of queries and keys */
     const struct value *value; /* the weight */
     bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
-    const struct expr *last;   /* the last key that a query sees; NULL: there is no axis of chunks */
+    const struct expr *last;   /* the last key that a query sees. NULL: there is no axis of chunks */
+    bool sums;                 /* the weight has a decay by prefix sums */
     /* With `sums`: the value with the prefix sums at chunk ends. The value before it has their low parts. */
-    bool sums;
-    int at_chunks; /* with `sums`: the prefix sums at chunk ends; the value before it has their low parts */
-    int decays;    /* exponentials that decay with distance */
+    int at_chunks;
+    int decays; /* the number of exponentials that decay with distance */
     /* for each decay: the expression in the weight, and the equal power of the base */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
     struct value made[2];     /* the maps of both sides' features, while they are built */
     int chunk_axis;           /* -1: all queries read the same state */
-    const struct expr *id[2]; /* each side's id, if a query sees only keys with its id; or NULL */
+    const struct expr *id[2]; /* the id of each side, if a query sees only keys with its id. Otherwise NULL */
     /* - before: whether the query's chunk is chunk 0
        - end[QUERY]: the last key before the query's chunk
        - end[KEY]: the last key before a state's chunk */
@@ -88,7 +88,8 @@ const struct node *separate_too_many(struct separation *x);
 const struct node *separate_find(struct separation *x, const struct expr *e);
 /* Whether a key's feature has an exponential factor, so that sums must be relative to a maximum. */
 bool separate_grows(const struct separation *x, const struct node *n);
-/* Returns the factor of row f of a state from one chunk to the next, such as base^chunk; or NULL. */
+/* Returns the factor of row f of a state from one chunk to the next, such as base^chunk. Returns NULL if there is
+   none. */
 const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk,
                                  struct value *state);
 /* Returns the condition that two positions have equal ids. */

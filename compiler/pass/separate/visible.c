@@ -113,10 +113,8 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
     *found = (struct blocks){.reach = -1, .ahead = -1};
     if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0))
         return false;
-    if (found->causal)
-        found->region = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                      /* This condition implies the conditions on blocks ahead. */
-                                      separate_query_position(x));
+    if (found->causal) /* this condition implies the conditions on blocks ahead */
+        found->region = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream), separate_query_position(x));
     return true;
 }
 
