@@ -16,8 +16,8 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
 {
     const char *const slash = strrchr(file, '/');
     struct text key = {0};
-    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena)); /* the file's name is the default of
-                                                                                  'name:' */
+    /* The default of 'name:' is the file's name. */
+    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena));
     for (int k = 0; k < o->targets; k++)
         text_add(&key, "%s %lld %lld\n", o->target[k]->name, (long long)o->target[k]->l1_bytes,
                  (long long)o->target[k]->l2_bytes);
@@ -29,11 +29,11 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
     return made;
 }
 
-/* The name in its C code of every kernel that is compiled ahead. */
+/* The name that every kernel compiled ahead of time has in its C code. */
 #define READY_NAME "attention"
 
-/* Finds a kernel that was compiled ahead. If there is one, sets *built, and *ready to the unit that it was made from.
-   Kernels for another target, or with another schedule, are not compiled ahead. */
+/* Finds a kernel that was compiled ahead of time. If there is one, sets built->path to it, and *ready to the unit
+   that it was compiled from. There are no such kernels for targets and schedules that the user sets. */
 static enum status find_ready(const struct options *o, const char *file, const struct unit *unit,
                               struct built_kernel *built, struct unit **ready)
 {
@@ -57,8 +57,8 @@ static enum status find_ready(const struct options *o, const char *file, const s
     return status;
 }
 
-/* Prints the path of the library, or with --json one line: the object of NAME.json with `library`, the path, and
-   `symbol`, the name of the kernel in the library, added. */
+/* Prints the path of the library. With --json, prints the object of NAME.json in one line, with two more members.
+   `library` is the path. `symbol` is the name of the kernel in the library. */
 static enum status show(const struct options *o, const char *name, const struct built_kernel *built)
 {
     if (!o->json) {
@@ -77,7 +77,7 @@ static enum status show(const struct options *o, const char *name, const struct 
     return line ? STATUS_DONE : STATUS_MACHINE;
 }
 
-/* `o` compiles for this machine; `as_given` has the targets of the command line. */
+/* `o` has the targets of this machine. `as_given` has the targets of the command line. */
 static enum status build_one(const struct options *o, const struct options *as_given, const char *file)
 {
     struct arena *arena = arena_new();
@@ -123,7 +123,7 @@ int command_build(const struct options *o)
         complain(o, "build writes JSON to standard output: --json takes no file");
         return STATUS_USAGE;
     }
-    /* only for this machine, and standalone, so that programs need no runtime library */
+    /* The library is only for this machine. It is standalone, so that programs need no runtime library. */
     struct options here = *o;
     here.standalone = true;
     if (!o->named_targets) {

@@ -17,7 +17,7 @@ enum command_number {
 };
 enum operand_kind { OPERANDS_SPECS, OPERANDS_NAMES, OPERANDS_NOTHING };
 
-/* The kind of an option's value. ATTACHED: an optional value after `=`, such as --json=FILE. */
+/* The kind of an option's value. VALUE_ATTACHED is an optional value after `=`, as in --json=FILE. */
 enum value_kind {
     VALUE_NONE,
     VALUE_TEXT,
@@ -44,17 +44,19 @@ struct switch_row {
     const char *name, *argument, *says;
     enum value_kind value;
     unsigned commands; /* the commands that have the option, as bits 1 << COMMAND_NAME */
-    bool elsewhere;    /* other commands ignore the option; otherwise they refuse it */
+    /* True if other commands ignore the option. Otherwise they refuse it. */
+    bool elsewhere;
 };
 extern const struct output_row output_rows[OUTPUTS];
 extern const struct command_row command_rows[COMMANDS];
 extern const struct switch_row switch_rows[];
 extern const int switch_row_count;
 
-/* Returns the words that this kind of value may be, ending with NULL. Returns NULL if any text is allowed. */
+/* Returns the words that are allowed for this kind of value. The list ends with NULL. Returns NULL if any text is
+   allowed. */
 const char *const *value_words(struct arena *arena, enum value_kind kind);
-/* Returns words for --set, ending with NULL: "mask.window.left=" for each key, "mask=causal" for each word of a
-   choice. */
+/* Returns the completions for --set as a list that ends with NULL. There is "mask.window.left=" for each key, and
+   "mask=causal" for each word of a choice. */
 const char *const *set_words(struct arena *arena);
 
 #endif

@@ -21,7 +21,8 @@ static void depfile_name(struct text *out, const char *name)
     }
 }
 
-/* Adds the make rule of one spec: the `count` files `made` depend on `file`, the spec, and on `tuned` unless NULL. */
+/* Adds the make rule of one spec. The `count` files `made` depend on the spec `file`, and on `tuned` if it is not
+   NULL. */
 static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count,
                          const char *file, const char *tuned)
 {
@@ -76,7 +77,8 @@ static bool depfile_fits(const struct options *o, const char *file, const char *
 
 /* The state of one run of attnc, which may compile several specs. */
 struct run {
-    struct text names; /* names of earlier specs with their files; two specs must not write the same output */
+    /* Names of earlier specs and their files. They show whether two specs would write one output. */
+    struct text names;
     struct text rules; /* the rules of the depfile of -MF */
 };
 
@@ -93,7 +95,7 @@ static const char *output_path(struct arena *arena, const char *stem, int output
     return arena_printf(arena, "%s.%s", stem, output_rows[output].name);
 }
 
-/* --outputs: prints the paths of the outputs of a spec. */
+/* Prints the paths of the outputs of a spec, for --outputs. */
 static enum status list_outputs(const struct options *o, const char *file)
 {
     struct text source = {0};

@@ -22,8 +22,8 @@ static void section(const char *title)
     printf("\n%s\n", title);
 }
 
-/* Prints each range of keys of a loop or test. `every`: keys that all queries of a tile see; otherwise keys that one
-   of them sees. */
+/* Prints each range of keys of a loop or test. If `every` is true, all queries of a tile see these keys. Otherwise
+   at least one of them sees each key. */
 static void print_ranges(const struct compilation *c, const struct stmt *s, bool every, int indent)
 {
     for (int k = 0; k < s->ranges; k++) {
@@ -272,8 +272,9 @@ static void explain_expressions(const struct spec *spec)
 struct costs {
     struct lengths lengths;
     int64_t document;
-    struct machine *machine; /* the measured machine; NULL: a core of the table of targets */
-    const char *compiler;    /* the compiler of the code that measures */
+    /* The measured machine. If NULL, costs are for a core from the table of targets. */
+    struct machine *machine;
+    const char *compiler; /* the compiler of the code that measures */
     int threads;
 };
 
@@ -296,8 +297,8 @@ struct limits {
     int64_t cache;
 };
 
-/* Returns the target of the tables: the best requested one. If the machine is measured, the best that the machine
-   runs. */
+/* Returns the target of the tables of costs. It is the best requested target. If the machine is measured, it is the
+   best one that the machine can run. */
 static const struct target *costs_target(const struct unit *p, const struct costs *costs)
 {
     const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
@@ -321,14 +322,15 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
     return limits;
 }
 
-/* The calls of the tables: forward with all queries, forward with one query, extend with one token, backward. */
+/* The tables of costs. Each is for one kind of call: forward with all queries, forward with one query, extend with
+   one token, or backward. */
 enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 
 /* If heads or batch entries see different keys, pairs are counted for the first few, and averaged. */
 enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
 
-/* Returns true if the keys of a query depend on the index of an axis of this source. Ids are the same for all batch
-   entries here. */
+/* Returns true if the keys that a query sees depend on the index of an axis of this source. Here all batch entries
+   have equal ids. */
 static bool keys_differ(const struct graph *g, enum size_source source)
 {
     const struct module *m = g->module;
@@ -401,7 +403,8 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
     return exact;
 }
 
-/* Returns the text after the rate of vectors, such as " (products of bf16 on matrix units, AMX: 1024)", or "". */
+/* Returns the text that follows the rate of vectors, such as " (products of bf16 on matrix units, AMX: 1024)".
+   Returns "" if there are no matrix units. */
 static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
 {
     if (rate <= 0) return "";

@@ -8,10 +8,13 @@
 struct reads {
     const char *name;
     const struct loops *l;
-    int64_t strip;            /* the elements of a strip of differences; 0: there is none */
-    bool copied, direct;      /* elements are copied for each tile; a map reads the array itself */
-    bool of_queries, of_keys; /* the statements run over queries, over keys */
-    bool tests, skips;        /* a region reads it; loops or conditions skip tiles because of it */
+    int64_t strip; /* the number of elements in a strip of differences, or 0 if there is no strip */
+    /* `copied`: elements are copied for each tile. `direct`: a map reads the array itself. */
+    bool copied, direct;
+    /* `of_queries`: statements that read the array run over queries. `of_keys`: they run over keys. */
+    bool of_queries, of_keys;
+    /* `tests`: a region reads the array. `skips`: loops or conditions skip tiles because of the array. */
+    bool tests, skips;
 };
 
 static bool names(const struct expr *e, const char *name, bool extremes)
@@ -59,7 +62,7 @@ static void walk(struct reads *r, const struct stmt *s)
     }
 }
 
-/* Prints how a program reads the array; nothing if it does not. */
+/* Prints how a program reads the array. Prints nothing if it does not read the array. */
 static void explain_program(struct arena *arena, const struct compilation *c, const struct kernel_array *a)
 {
     struct reads r = {.name = a->name, .l = c->loops};

@@ -40,7 +40,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 
-/* in the order of command_line.def */
+/* the functions of the commands, in the order of command_line.def */
 static int (*const run[COMMANDS])(const struct options *) = {
 #define COMMAND(name, operands, synopsis, says, more) command_##name,
 #include "command_line.def"
@@ -174,7 +174,7 @@ static bool is_option(const char *argument, const char *name)
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
-/* Where and how struct options stores each option: an entry for each row of command_line.def. */
+/* Tells how struct options stores each option. There is one entry for each row of command_line.def. */
 static const struct destination {
     enum { TO_OTHER, TO_FLAG, TO_WORD, TO_OUTPUT } kind;
     size_t offset;
@@ -213,7 +213,8 @@ static bool fits(const struct options *o, const char *argument, enum command_num
         if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
         struct text names = {0};
         int left = __builtin_popcount(row->commands);
-        for (int c = COMMANDS - 1; c >= 0; c--) /* last command first: the user more likely means bench */
+        /* The last command comes first, because the user more likely means bench. */
+        for (int c = COMMANDS - 1; c >= 0; c--)
             if (row->commands & 1U << c)
                 text_add(&names, "%sattnc %s",
                          !names.length ? ""

@@ -1,6 +1,6 @@
-/* `attnc show NAME --picture FILE.svg` draws what a spec attends to: the weight of each value in each row of the
-   result, for 64 random positions of one head. The interpreter computes them: its result is linear in the values, so
-   the values 1 in turn give the weights. */
+/* `attnc show NAME --picture FILE.svg` draws what a spec attends to. The picture has the weight of each value in
+   each row of the result, for 64 random positions of one head. The interpreter computes the weights. Its result is
+   linear in the values, so it is run with one value of 1 at a time. */
 #include "command_line.h"
 #include "check/check.h"
 
@@ -60,7 +60,7 @@ static const char *find_weights(const struct unit *p, double *weight)
     return NULL;
 }
 
-/* Adds the cells of one colour and level, as one path. */
+/* Adds one SVG path with all cells of one colour and level. */
 static void draw_level(const double *weight, bool negative, int level, struct text *out)
 {
     bool any = false;
@@ -103,7 +103,7 @@ static void draw(const char *name, const double *weight, struct text *out)
 
 int command_show_picture(const struct options *o)
 {
-    /* Values are independent of keys here, also if the spec says that they are the keys. */
+    /* Here the values are independent of the keys, even if the spec uses the keys as values. */
     static const char *const given[] = {"shape.values=given"};
     struct options changed = *o;
     changed.set = given;

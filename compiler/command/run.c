@@ -19,11 +19,14 @@ struct run {
     struct arena *arena;
     const struct kernel_arrays *arrays;
     const struct attn_kernel *kernel; /* NULL until the kernel is compiled */
-    struct attn_array *array;         /* of each entry of `arrays`; data is NULL until the array exists */
-    bool drops, corrects;             /* the spec has dropout; it has the delta rule */
-    struct attn_problem problem;      /* a size of -1 is unknown */
-    void *params, *generated;         /* struct NAME_params; the storage of generated parameters */
-    enum status status;               /* the worst status so far */
+    /* array[k] belongs to entry k of `arrays`. Its data is NULL until the array exists. */
+    struct attn_array *array;
+    /* `drops` is true if the spec has dropout. `corrects` is true if the spec has the delta rule. */
+    bool drops, corrects;
+    struct attn_problem problem; /* a size of -1 is unknown */
+    /* `params` is a struct NAME_params. `generated` stores the generated parameters. */
+    void *params, *generated;
+    enum status status; /* the worst status so far */
 };
 
 static void failed(struct run *r, enum status status)
@@ -88,7 +91,7 @@ static struct attn_array *named(const struct run *r, const char *name)
     return &r->array[kernel_array_find(r->arrays, name)];
 }
 
-/* Sets data[0], data[1], … to the arguments of an entry point. An array within another one is NULL. */
+/* Sets data[0], data[1], … to the arguments of an entry point. An array that is stored within another array is NULL. */
 static void arguments_of(const struct run *r, enum entry entry, void **data)
 {
     int count = 0;
@@ -152,10 +155,10 @@ static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, s
 
 /* ---- q, k, v ---- */
 
-/* Returns where the size of an axis is from, such as "q.npy has 8 heads". */
+/* Returns a text that says where the size of an axis comes from, such as "q.npy has 8 heads". */
 static const char *axis_origin(const struct run *r, int64_t axis)
 {
-    axis %= 8; /* of ATTN_BLOCKS, the axis */
+    axis %= 8; /* for ATTN_BLOCKS(axis, block), this is the axis */
     const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
     switch ((enum attn_axis)axis) {
     case ATTN_BATCH: return arena_printf(r->arena, "the batch of %s is %lld", file, (long long)r->problem.batch);
@@ -249,7 +252,8 @@ static void read_inputs(struct run *r, bool gradients)
         const struct attn_array *const given = &r->array[k];
         const char *path = file_path(r, r->options->in_dir, a->name);
         int64_t expected[MAX_RANK];
-        if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue; /* no dout.npy: no gradients */
+        /* without dout.npy, no gradients are computed */
+        if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue;
         shape_of(a, expected);
         if (missing[k]) {
             complain(r->options, "%s: no such file; it should contain %s, shape %s", path, a->name,
@@ -482,8 +486,8 @@ static double difference(const struct attn_array *a, const struct attn_array *b)
     return most;
 }
 
-/* Returns the difference that rounding may cause. Sums are added in another order; weights may be rounded to 16
-   bits. */
+/* Returns the difference that rounding may cause. The results add numbers in different orders, and weights may be
+   rounded to 16 bits. */
 static double may_differ(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;
@@ -491,7 +495,7 @@ static double may_differ(enum attn_dtype dtype)
 
 enum { MAX_CHUNKS = 64 };
 
-/* Reads --chunks, the numbers of tokens of successive calls. Returns their number, or 0 after a message. */
+/* Reads --chunks, the numbers of tokens of successive calls. Returns the number of calls, or 0 after a message. */
 static int read_chunks(const struct options *o, int64_t *chunk)
 {
     int count = 0;
@@ -511,8 +515,8 @@ static bool is_axis_of_tokens(const struct array_axis *axis)
     return !axis->constant && (axis->size == ARRAY_SIZE_N_K || axis->size == ARRAY_SIZE_N_Q);
 }
 
-/* Copies rows from … from + n - 1 of each parameter with a row per token, for the next call of extend. piece[k] gets
-   the copy of array k, and its previous copy is freed. Returns false if memory runs out. */
+/* Copies n rows of each parameter that has a row per token, beginning at row `from`, for the next call of extend.
+   Sets piece[k] to the copy of array k, and frees the previous copy. Returns false if memory runs out. */
 static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
 {
     for (int k = 0; k < r->arrays->count; k++) {
@@ -533,7 +537,8 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     return true;
 }
 
-/* Returns the address of an element of the array with this name. Returns NULL if the array is within another one. */
+/* Returns the address of an element of the array with this name. Returns NULL if the array is stored within another
+   array. */
 static void *element_of(const struct run *r, const char *name, int64_t element)
 {
     char *const data = named(r, name)->data;
@@ -582,7 +587,8 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, const str
     return error ? 0 : calls;
 }
 
-/* Returns from which length on the state is smaller than keys and values, as a phrase, or "". */
+/* Returns a phrase that says from which length on the state is smaller than the keys and values. Returns "" if there
+   is no such length. */
 static const char *smaller_from(const struct run *r, size_t bytes)
 {
     struct attn_problem more = r->problem;
@@ -601,7 +607,8 @@ static const struct kernel_array *statistics_of(const struct run *r)
     return k < 0 || r->arrays->array[k].place != PLACE_PROBLEM ? NULL : &r->arrays->array[k];
 }
 
-/* --chunks: computes the outputs with extend, compares them with forward's, and replaces those. */
+/* Computes the outputs with extend, for --chunks. Compares them with the outputs of forward, and then replaces those
+   outputs. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
@@ -713,7 +720,8 @@ static enum status run_unit(const struct options *o, struct unit *unit)
                       .corrects = unit->spec->rate != NULL},
                *r = &run;
     r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
-    read_inputs(r, unit->spec->emit & EMIT_BACKWARD); /* before compiling, so that wrong arrays are reported early */
+    /* Inputs are read before compiling, so that wrong arrays are reported early. */
+    read_inputs(r, unit->spec->emit & EMIT_BACKWARD);
     read_params(r, &unit->spec->similarity);
     if (r->status == STATUS_DONE)
         r->status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,

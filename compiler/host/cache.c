@@ -1,8 +1,8 @@
 /* The cache of compiled kernels: opens its folder, seals its files, and locks them.
    - attnc executes this code, so only this user may be able to write to the folder.
-   - After that check, files are opened relative to the folder's descriptor, without following links. So a later change
-     of the path is harmless.
-   - A seal is a hash at the end of a file, which detects truncated files. */
+   - Files are opened relative to the descriptor of the checked folder, without following links. So a later change of
+     the path is harmless.
+   - A seal is a hash at the end of a file. It detects truncated files. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -20,8 +20,8 @@ enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
-/* Returns the reason not to load code from the folder, or NULL. A user who can write to the folder can run code as
-   this user. ssh has the same rule for keys. */
+/* Returns the reason why the folder is not safe to load code from, or NULL. Anybody who can write to the folder
+   could run code as this user. ssh checks the folder of its keys in this way, too. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
 {
     static const char way_on[] = "or set XDG_CACHE_HOME to another folder";

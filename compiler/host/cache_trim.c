@@ -1,5 +1,6 @@
-/* Limits the size of the cache. Removes kernels, and sources that did not compile, the least recently used first.
-   Several processes may do so at the same time. Another process compiles a removed kernel again. */
+/* Limits the size of the cache. Removes the least recently used files first: kernels, and sources that did not
+   compile. Several processes may trim the cache at the same time. If a process needs a removed kernel, it compiles
+   the kernel again. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -75,8 +76,8 @@ static bool is_lock(const char *name)
     return length > ending && strcmp(name + length - ending, ".lock") == 0;
 }
 
-/* Returns true if a killed process has left this file or folder. Processes lock what they use, and their locks end
-   with them. */
+/* Returns true if a killed process has left this file or folder. Processes lock the files and folders that they use.
+   A lock ends with its process. */
 static bool abandoned(int fd, const struct stat *info)
 {
     const time_t age = time(NULL) - info->st_mtim.tv_sec;
@@ -104,7 +105,7 @@ void cache_clean(const struct folder *cache)
     if (folder) closedir(folder);
 }
 
-/* For qsort: the least recently used entry first. */
+/* Orders entries for qsort, the least recently used first. */
 static int by_use(const void *a, const void *b)
 {
     const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;

@@ -70,8 +70,8 @@ static bool saves(const struct call *c)
     return c->kind == CALL_SAVING || c->kind == CALL_BACKWARD;
 }
 
-/* Returns the problem that gives the sizes of parameters. If there is a state, a parameter has elements for all its
-   tokens. */
+/* Returns the problem that gives the sizes of parameters. For extend, parameters have elements for all tokens of the
+   state. */
 static struct attn_problem problem_of_params(const struct call *c)
 {
     struct attn_problem p = c->problem;
@@ -79,7 +79,7 @@ static struct attn_problem problem_of_params(const struct call *c)
     return p;
 }
 
-/* Returns n: this kind of call uses the roles 0 to n - 1. */
+/* Returns the number n of roles that the call uses. They are the roles 0 to n - 1. */
 static int roles_of_call(const struct call *c)
 {
     return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;

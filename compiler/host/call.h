@@ -4,7 +4,7 @@
 
 #include "host.h"
 
-/* Returns the size in bytes of the state and its copy. A state that `grows` has no copy. */
+/* Returns the size in bytes of the state and its copy. There is no copy if c->grows is true. */
 double call_state_lacks(const struct call *c);
 /* Makes a state with c->position tokens. Arrays, parameters and workspace must exist. Returns 0 or ATTN_E... */
 int call_prepare_state(struct call *c);

@@ -1,4 +1,4 @@
-/* Shared by the files of host/: the cache, and the loading of code.
+/* Declarations that the files of host/ share, for the cache and for loading code. Terms:
    - cache: a folder with compiled kernels, sources that did not compile, and notes
    - note: a file that maps a key to a compiled kernel (kernel_recall)
    - sealed file: a file that ends with the hash of its contents */
@@ -8,20 +8,21 @@
 #include "host.h"
 #include "../support/support.h"
 
-/* Opens the cache, and creates it if necessary. Returns false with the reason in *why. One reason is that another
-   user could have put code there. */
+/* Opens the cache folder, and creates it if necessary. If this fails, returns false and sets *why to the reason. It
+   fails, for example, if other users can write to the folder. */
 bool cache_open(struct arena *arena, struct folder *out, const char **why);
-/* Appends the hash of the file's contents to it. Only this user can write to it then. Returns 0, or -1 with errno. */
+/* Appends a hash of its contents to the file. Makes the file writable by this user only. Returns 0, or -1 with
+   errno. */
 int seal_file(const struct folder *f, const char *name);
 /* Returns true if a file is sealed and unchanged, belongs to this user, and nobody else can write to it. If so, sets
    its time of last use to now. */
 bool sealed_file(const struct folder *f, const char *name);
-/* Returns the contents of a sealed file without the hash, in the arena. NULL: sealed_file is false. */
+/* Returns the contents of a sealed file without its hash, in the arena. Returns NULL if sealed_file returns false. */
 const char *sealed_text(struct arena *arena, const struct folder *f, const char *name);
-/* Locks a file of the cache, which this process is about to make. Waits for other processes. Returns the lock, or -1
-   if locking failed. */
+/* Locks the name of a cache file that this process is about to make. Waits while another process has the lock.
+   Returns the lock, or -1 if locking failed. */
 int cache_lock(struct arena *arena, const struct folder *cache, const char *file);
-/* Releases a lock of cache_lock; does nothing for -1. */
+/* Releases a lock from cache_lock. Does nothing if `lock` is -1. */
 void cache_unlock(struct arena *arena, const struct folder *cache, const char *file, int lock);
 /* Returns the maximum size of the cache in bytes, from $ATTNC_CACHE_SIZE or the default. If the variable's value is
    not a size, sets *bad to it; otherwise to NULL. */

@@ -28,13 +28,14 @@ struct job {
     struct arena *arena;
     struct console console;
     const char *name, *source, *header, *symbol;
-    struct words compiler, flags; /* the compiler's command with its own arguments; additional flags */
-    struct folder cache;          /* NO_FOLDER: there is no cache */
-    struct folder build;          /* the private folder to compile in; NO_FOLDER: not open */
-    int64_t limit;                /* the maximum size of the cache in bytes */
-    bool openmp;                  /* OpenMP works, or was not tested yet */
-    const char *kept;             /* the kernel's file name in the cache, or NULL */
-    const sigset_t *mask;         /* the signal mask before guard_begin */
+    /* `compiler` is the command of the C compiler with its own arguments. `flags` are additional flags. */
+    struct words compiler, flags;
+    struct folder cache;  /* the cache, or NO_FOLDER if there is none */
+    struct folder build;  /* the private folder to compile in, or NO_FOLDER if it is not open */
+    int64_t limit;        /* the maximum size of the cache in bytes */
+    bool openmp;          /* false if a test has shown that OpenMP does not work */
+    const char *kept;     /* the kernel's file name in the cache, or NULL */
+    const sigset_t *mask; /* the signal mask before guard_begin */
 };
 
 /* ---- signals ---- */
@@ -91,7 +92,8 @@ static void guard_end(const struct guard *g)
 
 /* ---- the compiler ---- */
 
-/* Returns the next word of the text *at and advances *at, or NULL. Quotes and backslashes work as in a shell. */
+/* Returns the next word at *at and advances *at. Returns NULL at the end of the text. Quotes and backslashes work as
+   in a shell. */
 static const char *next_word(struct arena *arena, const char **at)
 {
     static const char blanks[] = " \t\n";
@@ -141,8 +143,8 @@ static const char *find_program(struct arena *arena, const char *name)
     return NULL;
 }
 
-/* Sets j->compiler to $ATTNC_CC. If this is not set, to the first that exists of: clang, clang-19 to clang-14, $CC, cc.
-   Returns false if there is no compiler, after a message unless `silent`. */
+/* Sets j->compiler to $ATTNC_CC. If that variable is not set, takes the first program that exists of clang, clang-19
+   to clang-14, $CC and cc. If there is no compiler, returns false, after a message unless `silent` is true. */
 static bool find_compiler(struct job *j, bool silent)
 {
     static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
@@ -181,7 +183,7 @@ static int run_program(const struct job *j, const char *const *argument, struct 
 {
     int pipes[2], variables = 0, result = 0;
     if (pipe2(pipes, O_CLOEXEC) != 0) return -1;
-    /* Temporary files of a killed compiler are removed with the private folder. */
+    /* TMPDIR is the private folder. So temporary files of a killed compiler are removed with this folder. */
     while (environ[variables]) variables++;
     const char **variable = arena_alloc(j->arena, sizeof *variable * ((size_t)variables + 3));
     int kept = 0;
@@ -205,8 +207,8 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     if (!error) error = posix_spawn_file_actions_adddup2(&files, pipes[1], 1);
     if (!error) error = posix_spawn_file_actions_adddup2(&files, pipes[1], 2);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, j->mask);
-    if (!error)
-        error = posix_spawnattr_setpgroup(&attributes, 0); /* a new process group: killing it also ends the linker */
+    if (!error) /* The compiler gets a new process group, so that killing the group also ends the linker. */
+        error = posix_spawnattr_setpgroup(&attributes, 0);
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     if (!error)
         error = posix_spawn(&child, argument[0], &files, &attributes, (char *const *)(uintptr_t)argument,
@@ -244,7 +246,7 @@ static int run_program(const struct job *j, const char *const *argument, struct 
    line. */
 static int compile(const struct job *j, const char *file, bool openmp, struct text *log, const char **command)
 {
-    /* -Bsymbolic: a kernel calls its own functions, not those of attnc with the same names. */
+    /* With -Bsymbolic, a kernel calls its own functions, not functions of attnc with equal names. */
     static const char *const default_flags[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
@@ -320,18 +322,18 @@ static const char *note_file(const struct job *j, const char *key_text)
 }
 
 /* Loads a shared object of the folder. Returns NULL, or the reason for the failure.
-   - The path contains the folder's descriptor, so it is the folder that was checked. Without /proc, it contains the
-     folder's name.
-   - dlopen may return a library that it loaded before from an equal path. The file name has a hash of the source, so
-     the library is the same. */
+   - The path contains the folder's descriptor. So the file comes from the folder that was checked. Without /proc,
+     the path contains the name of the folder.
+   - dlopen may return a library that it loaded earlier from an equal path. This is harmless, because the file name
+     has a hash of the source. */
 static const char *load(const struct job *j, const struct folder *folder, const char *file, struct loaded_code *out)
 {
     const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
     if (access("/proc/self/fd", X_OK) != 0) path = arena_printf(j->arena, "%s/%s", folder->path, file);
-    /* NODELETE: dlclose must not unmap the OpenMP library, because its idle threads still run. */
+    /* RTLD_NODELETE is set because dlclose must not unmap the OpenMP library, whose idle threads still run. */
     out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
-    if (error) { /* name the folder, not its descriptor */
+    if (error) { /* the message has the name of the folder, not its descriptor */
         const bool named = strncmp(error, path, strlen(path)) == 0;
         return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path))
                      : arena_copy(j->arena, error);
@@ -394,8 +396,8 @@ static bool open_build(struct job *j)
 #define PROBE "compiler-probe"
 #define OPENMP_PROBE "openmp-probe"
 
-/* Returns true if the compiler compiles a minimal program. If not, a kernel's source is not at fault. A full disk
-   counts as success. */
+/* Returns true if the compiler can compile a minimal program. If it cannot, the source of the kernel is not the
+   cause of an error. Returns true if the disk is full. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
@@ -452,7 +454,8 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     struct text log = {0};
     const char *command;
     int status = 0;
-    /* Test OpenMP only if the cache has a build of this kernel without it, or if the compilation with it fails. */
+    /* OpenMP is tested only if the cache has a build of this kernel without OpenMP, or if compiling with OpenMP
+       fails. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe(j, true);
     if (!j->console.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
@@ -487,7 +490,7 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         console_error(&j->console, "cannot load the compiled kernel: %s", error);
         return STATUS_MACHINE;
     }
-    /* Load first: another process may trim the cache at any time. */
+    /* The kernel is loaded before it is moved to the cache, because another process may trim the cache at any time. */
     if (j->cache.fd >= 0 && sealed && renameat(j->build.fd, file, j->cache.fd, file) == 0)
         j->kept = file;
     else if (j->cache.fd >= 0)
@@ -542,7 +545,8 @@ static enum status job_load(struct job *j, struct loaded_code *out)
             console_mention(&j->console, "note", "ATTNC_CACHE_SIZE takes a size such as 500M or 2G, not '%s'; using 1G",
                             bad);
         const int lock = file ? cache_lock(j->arena, &j->cache, file) : -1;
-        if (lock >= 0 && load_cached(j, true, out)) /* another process may have compiled it meanwhile */
+        /* Another process may have compiled the kernel meanwhile. */
+        if (lock >= 0 && load_cached(j, true, out))
             cache_unlock(j->arena, &j->cache, file, lock);
         else
             status = compile_and_load(j, file, lock, out);

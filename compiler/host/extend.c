@@ -26,7 +26,7 @@ double call_state_lacks(const struct call *c)
     return (double)c->problem.state_bytes * (c->grows ? 1 : 2);
 }
 
-/* Calls extend for p->n_q tokens, from row `row` of the arrays on. `asked`: computes the output. */
+/* Calls extend for p->n_q tokens, beginning at row `row` of the arrays. Computes the output if `asked` is true. */
 static int extend(const struct call *c, const struct attn_problem *p, int64_t row, bool asked)
 {
     const size_t size = attn_dtype_size(c->kernel->dtype);

@@ -11,14 +11,14 @@ struct machine;
 /* Loads the code that measures (probe.c). Returns NULL after a message, with *status set. */
 struct machine *machine_open(struct arena *arena, bool quiet, enum status *status);
 void machine_close(struct machine *m);
-const char *machine_text(struct arena *arena);        /* one line: processor, number of processors, largest cache */
-int machine_threads(const struct machine *m);         /* the number of threads that OpenMP uses by default */
-const char *machine_vectors(const struct machine *m); /* the instructions of machine_peak, such as "512-bit
-                                                         multiply-adds" */
+const char *machine_text(struct arena *arena); /* one line: processor, number of processors, largest cache */
+int machine_threads(const struct machine *m);  /* the number of threads that OpenMP uses by default */
+/* Names the instructions that machine_peak measures, such as "512-bit multiply-adds". */
+const char *machine_vectors(const struct machine *m);
 /* Each function returns the maximum of its measurements so far, for a number of threads. The first call measures
    several times. Later calls measure for `again` seconds if `again` is above 0.
    - machine_peak: FLOPs per second of vectors, in the type that kernels of the dtype compute in
-   - machine_unit_peak: FLOPs per second of bf16 products on matrix units; 0: not usable
+   - machine_unit_peak: FLOPs per second of bf16 products on matrix units, or 0 if there are no usable matrix units
    - machine_bandwidth: bytes per second, with two bytes read for each byte written
    - machine_reading: bytes per second of reading */
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
@@ -39,7 +39,7 @@ struct loaded_code {
     const void *symbol;
 };
 
-/* Returns the first line that the C compiler prints for --version; NULL after a message. */
+/* Returns the first line that the C compiler prints for --version. If this fails, prints a message and returns NULL. */
 const char *compiler_version(struct arena *arena, const struct console *c);
 struct attn_kernel;
 struct loaded_kernel {
@@ -62,18 +62,19 @@ struct built_kernel {
 enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
                          bool quiet, struct built_kernel *built);
 bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built);
-/* Finds a kernel that was compiled ahead by its unit_ready_hash: HASH-BITS.so, in the folder attnc-kernels next to
-   attnc, or in the folder $ATTNC_KERNELS if it is set. BITS is a hexadecimal digit, the EMIT_... bits of the kernel,
-   which include `emit`. Returns its path and sets *has to its bits; NULL: there is none. */
+/* Finds a kernel that was compiled ahead of time. Its file is HASH-BITS.so in $ATTNC_KERNELS, or by default in the
+   folder attnc-kernels next to attnc. `hash` is from unit_ready_hash. BITS is a hexadecimal digit with the EMIT_...
+   bits of the kernel. They include all bits of `emit`. Returns the path and sets *has to the bits. Returns NULL if
+   there is no such kernel. */
 const char *kernel_ready(struct arena *arena, const char *hash, unsigned emit, unsigned *has);
 enum attn_dtype kernel_dtype(enum dtype dtype); /* the runtime's constant for a type */
-/* Returns the number of threads of a call for which `asked` threads are requested. asked = 0: OpenMP's default.
+/* Returns the number of threads that a call uses if the caller asks for `asked` threads. 0 asks for OpenMP's default.
    Returns 1 without OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);
 
 /* ---- calls of a kernel (call.c) ---- */
 
-/* The arrays of a call. Only backward uses those from ROLE_DOUT on. */
+/* The arrays of a call. Only backward uses ROLE_DOUT and the roles after it. */
 enum call_role { ROLE_Q, ROLE_K, ROLE_V, ROLE_OUT, ROLE_DOUT, ROLE_DQ, ROLE_DK, ROLE_DV, ROLES };
 
 /* Arrays that several calls share. call_prepare replaces arrays that are too small. Zero the struct at first. */
@@ -95,15 +96,19 @@ struct call {
     enum call_kind kind;
     struct attn_problem problem;
     struct call_arrays *arrays;
-    void *params, *generated, *workspace; /* struct NAME_params, the random parameters, the workspace */
-    char *out;                            /* backward: a copy of forward's output */
-    /* - learned: the array of each parameter. NULL: a random one, in `generated`
-       - gradients: for each learned parameter, the array of its gradient */
+    /* `params` is a struct NAME_params. `generated` has the random parameters. */
+    void *params, *generated, *workspace;
+    char *out; /* used by backward: a copy of the output of forward */
+    /* - learned: the arrays of the parameters. NULL stands for a random array in `generated`.
+       - gradients: the arrays of the gradients with respect to the learned parameters. */
     void **learned, **gradients;
-    /* extend: the tokens in the state before the call, and the tokens to append. */
+    /* Used by extend. `position` is the number of tokens in the state before the call. `tokens` is the number of
+       tokens to append. */
     int64_t position, tokens;
-    bool grows;           /* the state stores all tokens, so it can be truncated */
-    void *state, *before; /* before: a copy of the state with `position` tokens; NULL if `grows` */
+    /* If true, the state stores all tokens, so it can be truncated. */
+    bool grows;
+    /* `before` is a copy of the state with `position` tokens. It is NULL if `grows` is true. */
+    void *state, *before;
 };
 /* Returns the size of an array in bytes. */
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
@@ -117,15 +122,14 @@ double call_lacks(const struct call *c);
 void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows);
 /* Allocates everything that the call needs, and fills it with random numbers.
    - The caller has set kernel, kind, problem and arrays.
-   - Position k has the id k / document. Other integers are as in count_work.
-   - For backward, calls forward. For extend, fills the state.
-   Returns 0 or ATTN_E... */
+   - The id of position k is k / document. count_work assumes the other integers that are set here.
+   - For backward, calls forward. For extend, fills the state. Returns 0 or ATTN_E... */
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* Makes the call. Returns 0 or ATTN_E... */
 int call_run(const struct call *c);
 /* After a call of extend, returns the state to c->position tokens. Returns 0 or ATTN_E... */
 int call_rewind(const struct call *c);
-/* Frees everything except the arrays. The call may be prepared again. */
+/* Frees everything except the arrays. call_prepare may be called again. */
 void call_release(struct call *c);
 
 #endif

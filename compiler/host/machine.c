@@ -23,8 +23,8 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MAX_REPEATS]; /* best: the maximum rate, in FLOPs or bytes per second. took: 1 / rate of
-                                           each measurement */
+        /* `best` is the maximum rate, in FLOPs or bytes per second. took[n] is 1 / rate of measurement n. */
+        double best, took[MAX_REPEATS];
         int repeats;
     } measured[MAX_MEASURED];
     int count;
@@ -114,7 +114,8 @@ struct arrays {
     bool fresh;   /* nothing has been written to the memory yet */
 };
 
-/* Allocates the arrays: 4 times the largest cache, at least 96 MiB, at most a quarter of free memory. */
+/* Allocates one block for the three arrays. Its size is 4 times the largest cache, at least 96 MiB, and at most a
+   quarter of the free memory. */
 static struct arrays arrays_open(void)
 {
     int64_t bytes = 4 * machine_cache(), max = machine_memory() / 4;
@@ -151,8 +152,8 @@ static void measure_once(const struct machine *m, struct measured *k, struct arr
     if (rate > 0 && k->repeats < MAX_REPEATS) k->took[k->repeats++] = 1 / rate;
 }
 
-/* Measures a quantity if necessary (host.h), and returns its measurements. The first measurements of a peak
-   alternate with the bandwidth. */
+/* Returns the measurements of a quantity, after measuring if host.h requires it. The first measurements of a peak
+   alternate with measurements of the bandwidth. */
 static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
 {
     struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);

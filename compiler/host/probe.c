@@ -23,7 +23,7 @@ int attn_x86_64_level(void);
 #endif
 
 /* Instructions of AMX, as in compiler/emit/embedded/tiles.c. */
-#ifdef ATTNRT_TILES_H /* a test emulates tile registers with this header */
+#ifdef ATTNRT_TILES_H /* defined in a test that emulates tile registers */
 #define HAS_TILES
 #define TILE_STEPS 100
 #define WITH_TILES
@@ -87,7 +87,7 @@ enum { PLAIN_CHAINS = 12 };
 /* The functions that measure the peak of one vector width. */
 struct loop {
     const char *name;
-    double (*run[2])(void); /* in f32 and in f64 */
+    double (*run[2])(void); /* run[0] computes in f32, run[1] in f64 */
     int vector_bytes, chains;
 };
 
@@ -191,7 +191,7 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     n = LENGTH(n);
     for (int run = 0; run < 2 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
-        if (run == 0 && fresh) { /* the first write places a page near its thread */
+        if (run == 0 && fresh) { /* the first write to a page places it near the writing thread */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(count) schedule(static)
 #endif

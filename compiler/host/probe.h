@@ -1,4 +1,4 @@
-/* The interface of probe.c, which attnc compiles on the machine to measure. */
+/* The interface of probe.c. attnc compiles probe.c on the machine that it measures. */
 #ifndef ATTNC_HOST_PROBE_H
 #define ATTNC_HOST_PROBE_H
 
@@ -12,12 +12,12 @@ struct machine_probe {
 
     /* FLOPs per second of vectors in f32, or in f64 if `wide`. */
     double (*peak)(int wide, int threads, double seconds);
-    /* FLOPs per second of bf16 products on matrix units; 0: not usable. */
+    /* FLOPs per second of bf16 products on matrix units, or 0 if there are no usable matrix units. */
     double (*units)(int threads, double seconds);
-    /* Bytes per second of a = b + s * c over arrays of n numbers. `fresh`: the memory was never touched, so the
-       arrays are written first. */
+    /* Bytes per second of a = b + s * c over arrays of n numbers. If `fresh` is true, the memory was never touched,
+       so the arrays are written first. */
     double (*triad)(double *a, double *b, double *c, int64_t n, int threads, int fresh, double seconds);
-    /* Bytes per second of reading n numbers. `fresh`: as for triad. */
+    /* Bytes per second of reading n numbers. If `fresh` is true, the array is written first. */
     double (*reading)(double *a, int64_t n, int threads, int fresh, double seconds);
 };
 extern const struct machine_probe machine_probe;

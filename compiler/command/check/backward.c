@@ -1,5 +1,5 @@
 /* attnc check: the gradients of the kernel. A call for all gradients is compared with the interpreter. Calls for
-   some of them must return the same bits. */
+   only some gradients must return equal bits. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -7,15 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW_LEARNED = 8 }; /* the maximum number of calls per sample for a single learned parameter */
+/* The maximum number of calls per sample that compute the gradient of one learned parameter. */
+enum { FEW_LEARNED = 8 };
 
-/* The gradients of a sample: `all` from a call for all of them, `some` from a later call. */
+/* The gradients of a sample. `all` is from a call for all gradients. `some` is from a later call. */
 struct derived {
     const struct gradients *g;
     void *all[MAX_TENSORS], *some[MAX_TENSORS];
     size_t bytes[MAX_TENSORS];
     enum attn_dtype dtype[MAX_TENSORS];
-    int input[MAX_TENSORS], learned[MAX_TENSORS]; /* the input or learned parameter of the gradient; -1: none */
+    /* input[a] is the input of gradient a, or -1. learned[a] is the learned parameter of gradient a, or -1. */
+    int input[MAX_TENSORS], learned[MAX_TENSORS];
     int of_params;
 };
 
@@ -116,8 +118,8 @@ static bool choose(const struct derived *x, int number, int sample, bool *wanted
     return number < 3 + (alone ? alone + 2 : 0);
 }
 
-/* Makes every second call of `choose` from call `first` on, with varying numbers of threads. If a gradient has other
-   bits than in `all`, reports it and sets *alike to false. */
+/* Makes every second call that `choose` describes, from number `first` on, with varying numbers of threads. If a
+   gradient's bits differ from those in `all`, reports it and sets *alike to false. */
 static int try_some(struct checking *c, const struct called *forward, const struct attn_problem *problem, int sample,
                     struct derived *x, const void *dout, int first, bool *alike)
 {
@@ -144,7 +146,7 @@ static int try_some(struct checking *c, const struct called *forward, const stru
     return error;
 }
 
-/* Checks the gradients of a sample with and without saved values. These two may differ by rounding. */
+/* Checks the gradients of a sample with and without saved values. The two results may differ by rounding. */
 static int check_sample(struct checking *c, const struct called *forward, int sample, struct derived *x,
                         struct worst *worst, bool *alike)
 {

@@ -58,7 +58,8 @@ void check_statistics(const struct checking *c, int sample, const void *statisti
 
 void check_set_array(struct called *x, const struct sample *s, int t, void *array)
 {
-    int before = 0; /* tensors are in the order of arguments and of parameters */
+    /* The number of earlier tensors of this kind. Tensors are in the order of arguments, or of parameters. */
+    int before = 0;
     for (int k = 0; k < t; k++) before += s->array[k]->place == s->array[t]->place;
     if (s->array[t]->place == PLACE_ARGUMENT)
         x->input[before] = array;

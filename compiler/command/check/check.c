@@ -56,7 +56,8 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
     for (int64_t try = 0; try <= tries; try++) { /* try 0 computes the scale, later tries perturb the inputs */
-        struct tensor in[MAX_TENSORS + 1];       /* the last one has values within keys, for the scale */
+        /* The sample's tensors. If the values are stored within the keys, |v| follows as one more tensor. */
+        struct tensor in[MAX_TENSORS + 1];
         const int within = try == 0 && s->values.name;
         if (within) in[s->tensors] = (struct tensor){s->values.name, check_sizes(&s->values, s->values_count, arena)};
         for (int t = 0; t < s->tensors; t++) {
@@ -131,7 +132,8 @@ static const char *add_statistics(struct sample *s, const struct graph *g, bool 
 
 /* ---- the sizes ---- */
 
-/* Returns the number of sequences of problem `number`: 2, 3 or 1, with at most MAX_KEYS keys. */
+/* Returns the number of sequences of problem `number`. It is 2, 3 or 1, and less if there would be more than
+   MAX_KEYS keys. */
 static int64_t batch_of(int number, int64_t keys)
 {
     const int64_t most = MAX_KEYS / keys, batch = 1 + (number + 1) % 3;

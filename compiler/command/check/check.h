@@ -17,7 +17,9 @@ enum { MAX_TENSORS = 1024, MAX_INPUTS = 8, NUDGES = 4, FEW_ELEMENTS = 16, SCALED
 struct wanted {
     const char *name;
     int rank;
-    int64_t extent[MAX_RANK], elements, row; /* the shape for callers; the number of elements, in total and in a row */
+    /* `extent` is the shape for callers. `elements` is the number of elements, and `row` is the number of elements
+       in a row. */
+    int64_t extent[MAX_RANK], elements, row;
     double *expected;
     const double *measure;
 };
@@ -28,11 +30,11 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     int tensors;
     struct tensor computed[PREFIX_ARRAYS + 1]; /* prefix sums and corrected values, which the kernel computes */
     int computeds;
-    struct tensor values; /* v, if it is within another array; otherwise without a name */
+    struct tensor values; /* v if it is stored within another array; otherwise it has no name */
     int64_t values_count;
-    struct wanted out, statistics;        /* statistics: without elements if the kernel has none */
+    struct wanted out, statistics;        /* `statistics` has no elements if the kernel has no statistics */
     double *allowed, *statistics_allowed; /* the kernel's tolerance for each row */
-    const struct gradients *gradients;    /* NULL: not requested, or not computed yet */
+    const struct gradients *gradients;    /* NULL if they are not requested or not computed yet */
 };
 
 /* The expected gradients of a sample with respect to q, k, v and learned parameters. Arrays of doubles contain all
@@ -40,19 +42,20 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
 struct gradients {
     int outputs;
     struct wanted of[MAX_TENSORS];     /* each gradient, for example "dq" */
-    int64_t all;                       /* the number of elements of all gradients */
-    double *dout, *expected, *allowed; /* allowed: the tolerance of each element */
+    int64_t all;                       /* The inputs |v|, |dout| and out = 0, whose gradients are the scale. */
+    double *dout, *expected, *allowed; /* allowed[k] is the tolerance of element k */
     /* |v|, |dout| and out = 0. The gradients for these inputs are the scale. */
     struct tensor scaled[SCALED];
     double *rounding;  /* for each element, the largest change of its row by rounding to f32 */
     double difference; /* the largest difference from central differences, relative to the sum of |terms| */
 };
-/* Computes the gradients of a sample for a random dout. `differences`: also compares them with central differences.
-   Returns the reason of a failure, or NULL. (gradients.c) */
+/* Computes the gradients of a sample for a random dout. If `differences` is true, also compares them with central
+   differences. Returns NULL, or the reason of a failure. (gradients.c) */
 const char *gradients_of(const struct unit *p, const struct sample *s, const struct problem_size *size,
                          bool differences, uint64_t *state, struct arena *arena, struct gradients *out);
 
-/* The largest error so far, as a fraction of the measure or tolerance; the wrong value and its position. */
+/* The largest error so far. `share` is the error as a fraction of the measure or tolerance. `got` is the wrong
+   value. */
 struct worst {
     double share, got;
     int sample;
@@ -75,7 +78,7 @@ struct checking {
 
 /* ---- the report (report.c) ---- */
 
-/* Returns true if the report has a line about a result. It has with --verbose, or if the result is wrong. */
+/* Returns true if the report has a line about a result. It has one with --verbose, or if the result is wrong. */
 bool check_tells(const struct checking *c, bool good);
 /* Prints to standard output, except with --quiet. */
 void check_say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -103,17 +106,19 @@ void check_worst(const struct wanted *w, int sample, const double *got, const do
 /* Returns the name of an element, as in "out[0, 1, 5, 3]". */
 const char *check_element(const struct checking *c, const struct worst *worst);
 /* Prints a line about `what`. If the result is wrong, also prints an error about `whole`, the full name of `what`.
-   `of`: what errors are relative to, such as "of the row". */
+   `of` tells what errors are relative to, such as "of the row". */
 void check_report(struct checking *c, const char *what, const char *whole, const struct worst *worst, const char *of,
                   bool good);
 
 /* Compares the programs after every pass with the expected values. (passes.c) */
 void check_passes(struct checking *c);
-/* Adds to row[r] the difference in row r of the output between rounding all operations up and all down. (passes.c) */
+/* Adds the error by rounding to row[r]. It is the difference in row r of the output between rounding all operations
+   up and rounding all down. (passes.c) */
 void check_add_rounding(const struct checking *c, const struct graph *g, int sample, double *row);
 /* Compares forward, backward and extend of the compiled kernel with the expected values. (kernel.c) */
 enum status check_kernel(struct checking *c);
-/* Compare the gradients of the compiled kernel (backward.c), and its extend (decode.c). */
+/* check_backward compares the gradients of the compiled kernel (backward.c). check_decode compares its extend
+   (decode.c). */
 enum status check_backward(struct checking *c, const struct attn_kernel *kernel);
 enum status check_decode(struct checking *c, const struct attn_kernel *kernel);
 
@@ -123,19 +128,20 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel);
 struct called {
     const struct attn_kernel *kernel;
     struct attn_problem problem;
-    void *array[MAX_TENSORS], *result; /* array[t]: tensor t in the kernel's type. result: the output */
-    char *params;                      /* struct NAME_params */
-    const void *input[MAX_INPUTS];     /* the inputs of forward, in the order of its arguments */
+    /* array[t] is tensor t, converted to the kernel's type. `result` is the output. */
+    void *array[MAX_TENSORS], *result;
+    char *params;                  /* struct NAME_params */
+    const void *input[MAX_INPUTS]; /* the inputs of forward, in the order of its arguments */
     int tensors;
 };
-/* Calls forward. `saves`: it also saves values for backward. Returns 0 or ATTN_E…. The caller calls check_call_end
-   in both cases. */
+/* Calls forward. If `saves` is true, forward also saves values for backward. Returns 0 or ATTN_E…. In both cases the
+   caller calls check_call_end. */
 int check_call(const struct checking *c, const struct attn_kernel *kernel, int sample, bool saves, struct called *out);
 void check_call_end(struct called *x);
 /* Makes later calls use `array` as tensor t of the sample. */
 void check_set_array(struct called *x, const struct sample *s, int t, void *array);
-/* check_memory returns memory filled with NaN, check_converted a copy of n numbers in another type. NULL: out of
-   memory. Free both with attn_free. */
+/* check_memory returns memory filled with NaN. check_converted returns a copy of n numbers in another type. They
+   return NULL if memory runs out. Free the result with attn_free. */
 void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
 /* Compares the statistics of a call with those of the sample, if there are any. The tolerance is multiplied by
@@ -144,14 +150,15 @@ void check_statistics(const struct checking *c, int sample, const void *statisti
 /* Returns element k of an array of the kernel. */
 double check_result_at(const void *result, int64_t k, enum attn_dtype dtype);
 
-/* Return random numbers and advance the state: uniform from 0 to 1, and standard normal. (draw.c) */
+/* These functions return a random number and advance the state. check_uniform draws uniformly from 0 to 1.
+   check_normal draws from the standard normal distribution. (draw.c) */
 double check_uniform(uint64_t *state);
 double check_normal(uint64_t *state);
 /* Returns x rounded to `dtype`, the storage type of the kernel's inputs. */
 double check_as_stored(double x, enum dtype dtype);
-/* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get equal
-   values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. `sorted`: ids of
-   documents ascend. (draw.c) */
+/* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get
+   equal values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. If `sorted`
+   is true, ids of documents ascend. (draw.c) */
 void check_fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state);
 
 #endif

@@ -16,10 +16,12 @@ struct growth {
     const struct sample *sample;
     const struct kernel_array *out, *statistics; /* `statistics` is NULL if the kernel has none */
     struct attn_problem p;
-    void *state, *piece[MAX_TENSORS], *of_out, *result; /* piece: of the sample's tensors. of_out: a piece of out.
-                                                           result: all of out */
-    void *of_statistics, *all_statistics;               /* a piece of the statistics, and all of them */
-    int64_t *at, *tokens; /* of each sequence: its length so far; its number of tokens in the piece */
+    /* piece[t] is a piece of tensor t. `of_out` is a piece of the output, and `result` is the whole output. */
+    void *state, *piece[MAX_TENSORS], *of_out, *result;
+    /* `of_statistics` is a piece of the statistics. `all_statistics` has all of them. */
+    void *of_statistics, *all_statistics;
+    /* at[b] is the length of sequence b so far. tokens[b] is its number of tokens in the piece. */
+    int64_t *at, *tokens;
 };
 
 static int64_t heads_of(const struct attn_problem *p, const struct kernel_array *a)
@@ -32,8 +34,8 @@ static size_t row_bytes(const struct kernel_array *a)
     return (size_t)array_row_elements(a) * attn_dtype_size(kernel_dtype(a->dtype));
 }
 
-/* Copies rows from `whole`, an array of all tokens, to a piece, or if `back` the other way. A sample has queries for
-   the last tokens only. Earlier tokens repeat one of these queries. */
+/* Copies rows from `whole`, an array of all tokens, to `piece`. If `back` is true, copies from `piece` to `whole`. A
+   sample has queries for the last tokens only. Earlier tokens repeat one of these queries. */
 static void copy_rows(const struct growth *x, const struct kernel_array *a, void *piece, void *whole, bool back)
 {
     const struct attn_problem *p = &x->p;
@@ -86,8 +88,8 @@ static void free_pieces(struct growth *x)
     x->of_statistics = NULL;
 }
 
-/* Draws each sequence's number of tokens in the next piece. `alike`: all get the same number. Returns the maximum,
-   or 0 at the end. */
+/* Draws each sequence's number of tokens in the next piece. If `alike` is true, all sequences get equally many.
+   Returns the maximum, or 0 at the end. */
 static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
 {
     const int64_t n = x->p.n_k, most = n < MAX_PIECE ? n : MAX_PIECE;
@@ -127,8 +129,8 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
     return error;
 }
 
-/* Allocates the arrays for a sample and appends its sequences. `alike`: a piece has equally many tokens of all
-   sequences. The output is x->result. */
+/* Allocates the arrays for a sample and appends its sequences. If `alike` is true, a piece has equally many tokens
+   of all sequences. The output is x->result. */
 static int grow_once(struct checking *c, struct called *forward, int sample, bool alike, uint64_t *state,
                      struct growth *x)
 {

@@ -32,7 +32,7 @@ double check_as_stored(double x, enum dtype dtype)
     return (double)(float)x;
 }
 
-/* Fills an array of ids. A sequence has a few different ids, some negative. `sorted`: ids ascend. */
+/* Fills an array of ids. A sequence has a few different ids, some of them negative. If `sorted` is true, ids ascend. */
 static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
 {
     for (int64_t b = 0; b < batch; b++) {
@@ -57,8 +57,8 @@ static void fill_bounds(double *data, int64_t n, const struct kernel_array *a, i
     }
 }
 
-/* Fills an array of truth values. Runs of them are true, others false, others mixed. In a mask, several rows are equal,
-   so that it has tiles that are true or false. */
+/* Fills an array of truth values. Some runs are true, some are false, and some are mixed. In a mask several rows are
+   equal, so some tiles are all true or all false. */
 static void fill_flags(double *data, int64_t n, int64_t columns, bool mask, uint64_t *state)
 {
     for (int64_t x = 0; x < n;) {

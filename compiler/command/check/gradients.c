@@ -8,14 +8,15 @@
 #include <string.h>
 
 struct evaluation {
-    const struct graph *forward, *g; /* of the output, and of the gradients */
+    /* `forward` is the graph of the output. `g` is the graph of the gradients. */
+    const struct graph *forward, *g;
     const struct problem_size *size;
     struct tensor tensor[MAX_TENSORS + 2]; /* the tensors of the sample, then out and dout */
     int tensors;
 };
 
-/* Computes the gradients for the current arrays. `noise`: random bits that decide whether an operation is rounded up
-   or down to f32. NULL: no rounding. */
+/* Computes the gradients for the current arrays. If `noise` is NULL, operations are not rounded. Otherwise its
+   random bits decide whether an operation is rounded up or down to f32. */
 static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
 {
     const struct tensor *in = x->tensor;
@@ -28,7 +29,7 @@ static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
 }
 
 /* Adds `by` * `direction` to array t and computes out. Sets *sum to the sum of out * dout, and *sizes to the sum of
-   |out * dout|. `moved`, `out`: scratch memory. */
+   |out * dout|. `moved` and `out` are scratch memory. */
 static const char *sum_at(const struct evaluation *x, int t, const struct sample *s, const double *direction, double by,
                           double *moved, double *out, double *sum, double *sizes)
 {
@@ -79,7 +80,8 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
 static const char *scale_of(const struct evaluation *x, const struct sample *s, struct gradients *g,
                             struct arena *arena, double *scale)
 {
-    struct tensor in[SCALED + MAX_TENSORS]; /* of tensors with the same name, the interpreter takes the first */
+    /* If tensors have equal names, the interpreter takes the first one. */
+    struct tensor in[SCALED + MAX_TENSORS];
     g->scaled[0] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     g->scaled[1] = (struct tensor){"dout", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout[k]);
@@ -94,10 +96,10 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
 }
 
 /* Adds to the tolerance of each element:
-   - 4e-6 of the size, which is the largest gradient plus the element's scale; with bf16 2^-5 more, with f16 2^-8 more;
-   - the error by underflow, `lost`.
-   The caller has set x->allowed to 4 times the largest change by rounding. For f64, both are multiplied by 2^-29,
-   and 1e-13 of the size is added. */
+   - 4e-6 of the size, which is the largest gradient plus the element's scale; with bf16 2^-5 more, with f16 2^-8
+     more;
+   - the error by underflow, `lost`. The caller has set x->allowed to 4 times the largest change by rounding. For
+     f64, this number and 4e-6 of the size are multiplied by 2^-29, and 1e-13 of the size is added. */
 static void set_base(struct gradients *x, const double *scale, double lost, enum dtype dtype)
 {
     const double rounding = dtype == DTYPE_BF16 ? 0x1p-5 : dtype == DTYPE_F16 ? 0x1p-8 : 0;
@@ -129,7 +131,7 @@ static void note_rounding(struct gradients *x, const double *moved)
     }
 }
 
-/* Sets the measure of each row, which errors of passes are relative to. It is the sum of
+/* Sets the measure of each row. Errors of passes are relative to this measure. It is the sum of
    - the largest gradient in the row;
    - the largest scale in the row;
    - 2^24 times the row's change by rounding to f32, an estimate of the size of the terms. */

@@ -1,7 +1,7 @@
-/* attnc check: the values of forward and of each part of backward after every pass.
-   Parts also compute arrays for later parts, such as row maxima. The expected value of such an array is that of the
-   first part that has it, right after `differentiate`. Later programs read the expected value. So a difference is
-   reported for the pass and part that caused it. */
+/* attnc check: the values of forward and of each part of backward after every pass. Parts also compute arrays for
+   later parts, such as row maxima. The first part that has such an array defines its expected value, right after
+   `differentiate`. Later programs read the expected value. So a difference is reported for the pass and part that
+   caused it. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../pass/pass.h"
@@ -17,21 +17,21 @@
    operations round up instead of down. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 
-/* A program: a graph before `lower`, loops afterwards. The other member is NULL. */
+/* A program. It is a graph before the pass `lower`, and loops after it. The other member is NULL. */
 struct either {
     const struct graph *graph;
     const struct loops *loops;
 };
 
-/* An array that parts of one form pass to later parts, with its expected value for one sample. scale: its value for
-   the inputs of the scale (check.h), or NULL. */
+/* An array that a part of backward passes to later parts of one form, with its expected value for one sample.
+   `scale` is its value for the inputs of the scale (check.h), or NULL. */
 struct known {
     struct known *next;
     struct wanted array;
     double *scale;
 };
 
-/* The result of comparing a program. */
+/* The result of comparing a program with the expected values. */
 struct judged {
     struct judged *next;
     const char *hash;
@@ -42,13 +42,16 @@ struct judged {
 struct checking_passes {
     struct checking *c;
     struct arena *arena;
-    struct known **known[2]; /* known[linear form][sample] */
+    /* known[linear][sample] lists the arrays with known values. `linear` is 1 in the linear form. */
+    struct known **known[2];
     struct judged *judged;
-    const char *of;             /* the name of the part of backward; NULL: forward */
-    const struct graph *before; /* the program before the passes, or right after `differentiate` for a part of
-                                   backward; NULL: that pass has not run yet */
-    bool first; /* The first round runs parts only up to `differentiate`, to get the expected values of their arrays.
-                   Gradients confirm them later */
+    const char *of; /* the name of the part of backward, or NULL for forward */
+    /* The program before the passes. For a part of backward, it is the program right after `differentiate`, or NULL
+       if that pass has not run yet. */
+    const struct graph *before;
+    /* True in the first round. That round runs parts only up to `differentiate`, to get the expected values of
+       their arrays. Gradients confirm these values later. */
+    bool first;
     bool said;
 };
 
@@ -119,8 +122,8 @@ static struct known *note(struct checking_passes *x, bool linear, int sample, st
     return x->known[linear][sample] = k;
 }
 
-/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. `scale`: for the
-   inputs of the scale (check.h). */
+/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. If `scale` is
+   true, uses the inputs of the scale (check.h). */
 static const char *evaluate(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                             bool scale, struct arena *arena, double **out)
 {
@@ -132,8 +135,8 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     int tensors = SCALED + s->tensors + s->computeds + 2;
     for (int at = 0; next_output(p, &at, size, &output);) all += output.elements;
     for (const struct known *k = first; k; k = k->next) tensors++;
-    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* of tensors with the same name, the
-                                                                             interpreter takes the first */
+    /* If tensors have equal names, the interpreter takes the first one. */
+    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in);
     tensors = 0;
     for (int n = 0; n < SCALED && scale && s->gradients; n++) in[tensors++] = s->gradients->scaled[n];
     for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
@@ -146,7 +149,8 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     return p->graph ? graph_eval(p->graph, size, in, tensors, *out) : loops_eval(p->loops, size, in, tensors, *out);
 }
 
-/* Takes the values of outputs without an expected value as expected. Errors are relative to the whole array. */
+/* If an output has no expected value yet, takes its value in `out` as expected. Errors of this output are relative
+   to the whole array. */
 static const char *note_new(struct checking_passes *x, const struct either *p, bool linear, int sample,
                             const double *out, struct arena *arena)
 {
@@ -171,7 +175,8 @@ static const char *note_new(struct checking_passes *x, const struct either *p, b
     return wrong;
 }
 
-/* Adds `times` * d[r] to row[r]. d[r] is the difference in row r between rounding all operations up and all down. */
+/* Adds times * d[r] to row[r]. d[r] is the difference in row r between rounding all operations up and rounding all
+   down. */
 static void add_rounding(const struct checking_passes *x, const struct either *p, bool linear, int sample, double times,
                          const struct wanted *of, double *row)
 {
@@ -251,23 +256,23 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
-/* Returns true if the form "heads" has the problem's arrays unchanged. With more heads or queries it swaps the two,
-   and only the kernel is compared. */
+/* Returns true if the form "heads" can use the arrays of the problem unchanged. For other sizes it swaps heads and
+   queries. Then only the kernel is compared. */
 static bool is_alone(const struct problem_size *size)
 {
     return size->members == 1 && size->n_q == 1;
 }
 
-/* Returns true if a call can run the program for this size. The terms of prefix sums are computed by other calls,
-   for as many queries as keys. */
+/* Returns true if a call can run the program for this size. A program that computes terms of prefix sums needs as
+   many queries as keys. */
 static bool runs_at(const struct program *program, const struct problem_size *size)
 {
     if (program_computes_terms(program)) return size->n_q == size->n_k;
     return program->by_heads ? is_alone(size) : !program->few || queries_are_few(size);
 }
 
-/* Returns the result of comparing a program, or the earlier result of a program with the same text. Returns NULL after
-   a message. */
+/* Returns the result of comparing a program with the expected values. Programs with equal text share one result.
+   Returns NULL after a message. */
 static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
 {
     const struct checking *c = x->c;
@@ -330,7 +335,8 @@ static void check_parts(struct checking_passes *x)
     const struct unit *p = x->c->p;
     for (int k = 0; k < p->backwards && x->c->good; k++) {
         const struct compilation *part = p->backward[k].c;
-        bool before = !part; /* the list has a part for each range of lengths */
+        /* The list has an entry for each range of lengths, so it may have a part several times. */
+        bool before = !part;
         for (int n = 0; n < k; n++) before |= p->backward[n].c == part;
         if (!before) check_program(x, part, unit_part_name(p, part));
     }
