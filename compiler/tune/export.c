@@ -33,7 +33,7 @@ static const char csv_head
          "run_begun,trial,begun,status,why,"
          "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,backward";
 
-/* An unknown value gives an empty cell. */
+/* Appends a cell. The cell is empty if the value is unknown. */
 static void csv_real(struct text *out, double value, bool known)
 {
     text_add(out, ",");

@@ -8,14 +8,17 @@
 
 struct tune_request {
     int shapes;
-    struct tune_shape shape[MAX_SHAPES]; /* sorted by length; threads 0: OpenMP's default */
+    /* Sorted by length. 0 threads means OpenMP's default. */
+    struct tune_shape shape[MAX_SHAPES];
     const char *strategy, *database;
-    double time, limit; /* in seconds: for the whole search, and for one trial */
+    /* Seconds. `time` is for the whole search, and `limit` is for one trial. */
+    double time, limit;
     int64_t trials, samples, document;
     uint64_t seed;
-    int64_t shard, shards; /* --shard 2/8: shard is 2, shards is 8. Only points whose number mod 8 is 1 are measured */
+    /* For --shard 2/8, `shard` is 2 and `shards` is 8. Then only points whose number mod 8 is 1 are measured. */
+    int64_t shard, shards;
 };
-/* Returns false after a message, with *status set. */
+/* On failure, prints a message, sets *status and returns false. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
 /* Removes knobs that --knobs does not name from the space. Returns false after a message. */
 bool tune_knobs(const struct options *o, struct tune_space *space);

@@ -310,7 +310,7 @@ static void put_run(const struct page *p, const struct view *v)
     text_add(p->out, "</section>\n");
 }
 
-/* A table of all runs with their gains; each row links to the section of its run. */
+/* Writes a table of all runs with their gains. Each row links to the section of its run. */
 static void put_overview(const struct page *p)
 {
     text_add(p->out, "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th "

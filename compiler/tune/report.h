@@ -17,7 +17,7 @@ struct tune_spread {
     int samples;
 };
 struct tune_spread run_spread(const struct tune_run *run);
-/* Print to standard output:
+/* These functions print to standard output:
    - tune_query: a table with one line per run (query.c)
    - tune_export: every trial, in the format "csv" or "json" (export.c) */
 enum status tune_query(const struct options *o, const struct tune_run *runs, int count);

@@ -29,11 +29,13 @@ struct tune_sample {
 };
 struct tune_result {
     enum tune_status status;
-    char why[200];     /* the reason why there is no measurement, or "" */
-    double work, peak; /* work: useful FLOPs of a call. peak: the machine's maximum in FLOPs per second. 0: unknown */
-    double bytes;      /* the roofline's bytes of a call; 0: unknown */
-    double bandwidth;  /* the machine's maximum in bytes per second; 0: unknown */
-    char code[65];     /* a hash of the C code that was measured; "": unknown */
+    char why[200]; /* the reason why there is no measurement, or "" */
+    /* `work` is the number of useful FLOPs of a call. `peak` is the machine's maximum in FLOPs per second. 0 means
+       unknown. */
+    double work, peak;
+    double bytes;     /* the roofline's bytes of a call, or 0 if unknown */
+    double bandwidth; /* the machine's maximum in bytes per second, or 0 if unknown */
+    char code[65];    /* a hash of the C code that was measured, or "" if unknown */
     int samples;
     struct tune_sample *sample; /* allocated with malloc or in an arena */
 };

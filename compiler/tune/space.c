@@ -56,7 +56,8 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
         text_add(out, "%s%s=%lld", k ? " " : "", s->knob[k].name, (long long)s->knob[k].value[p->at[k]]);
 }
 
-/* Returns the knob with this name if it accepts the value and has room for one more; otherwise NULL. */
+/* Returns the knob with this name. Returns NULL if there is none, if it does not accept the value, or if it has no
+   room for one more value. */
 static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int64_t value)
 {
     const int row = knob_find_row(name);

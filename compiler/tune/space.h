@@ -16,8 +16,8 @@ struct tune_space {
 struct tune_point {
     int at[MAX_KNOBS];
 };
-/* Sets *space to the knobs that have an effect when there are `keys` keys. `backward`: knobs of the gradients;
-   otherwise knobs of forward. Defaults are those of the best target that this machine runs. */
+/* Sets *space to the knobs that have an effect when there are `keys` keys. If `backward` is true, these are knobs of
+   the gradients. Otherwise they are knobs of forward. Defaults are for the best target that this machine runs. */
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
 /* - space_points returns the number of points, or INT64_MAX if there are more.
    - point_number and point_of convert between a point and its number. Numbers start from 0.
@@ -32,9 +32,10 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 /* ---- the cost model (cost.c) ---- */
 
 /* Predicts the time of one call, to rank schedules. Returns infinity if the unit has no code for the shape. Rates
-   are from the table of targets, so the order does not depend on measurements. `document`: see count_work. */
+   are from the table of targets, so the order does not depend on measurements. `document` has its meaning in
+   count_work. */
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document);
-/* Returns the factor by which operand loads slow down the point's matrix products; 1: not at all. */
+/* Returns the factor by which operand loads slow down the point's matrix products. It is 1 if they do not. */
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p);
 
 #endif

@@ -222,12 +222,13 @@ struct written {
     size_t bytes;
     enum attn_dtype dtype;
     int64_t rows, row; /* the number of rows, and of elements in a row */
-    bool cancels;      /* Gradients: terms of a row may cancel, so errors are relative to the longest row */
+    /* True for gradients. Terms of a row may cancel, so errors are relative to the longest row. */
+    bool cancels;
 };
 
-/* Sets *w to array `number` of the call, or returns false.
-   - forward: 0 is out.
-   - backward: 0 to 2 are dq, dk, dv. Then follow the gradients with respect to learned parameters. */
+/* Sets *w to array `number` of those that the call writes. Returns false if there is none.
+   - Forward writes only array 0, out.
+   - Backward writes dq, dk and dv as arrays 0 to 2. The gradients with respect to learned parameters follow. */
 static bool written(const struct call *c, int number, struct written *w)
 {
     static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
@@ -310,8 +311,8 @@ static int calls_of(const struct call *c)
     return once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
 }
 
-/* Measures the samples and sends each to the parent. `same`: both kernels have the same code. Odd samples call the
-   candidate first, even samples the default, because the first call fills the caches. */
+/* Measures the samples and sends each to the parent. `same` is true if both kernels have equal code. The first call
+   of a sample fills the caches. So odd samples call the candidate first, and even samples the default. */
 static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
@@ -407,11 +408,12 @@ static void probe(int pipe, const void *user)
 /* A child process, from `start` to `finish`. */
 struct child {
     pid_t pid;
-    int pipe, errors; /* pipe: the messages of the child. errors: a file with its standard error, or -1 */
+    /* `pipe` gets the messages of the child. `errors` is a file with its standard error, or -1. */
+    int pipe, errors;
 };
 
-/* Starts a child that calls `work`. `speaks`: the user sees its standard error; otherwise a file gets it. Returns
-   false with errno set. */
+/* Starts a child that calls `work`. If `speaks` is true, the user sees the standard error of the child. Otherwise a
+   file gets it. On failure, returns false and sets errno. */
 static bool start(struct child *c, void (*work)(int pipe, const void *user), const void *user, bool speaks)
 {
     int ends[2];
@@ -467,8 +469,8 @@ static int hear(const struct child *c, double until, struct message *m)
     }
 }
 
-/* Waits for the child to end, and kills it after GRACE seconds. `at_once`: sends SIGTERM first. Returns its wait
-   status. */
+/* Waits for the child to end, and kills it after GRACE seconds. If `at_once` is true, sends SIGTERM first. Returns
+   the wait status of the child. */
 static int finish(struct child *c, bool at_once)
 {
     int status = 0;

@@ -13,14 +13,16 @@ struct trial_request {
     const char *file;
     const struct tune_space *space;
     const struct tune_point *point;
-    const struct tuned_entry *base; /* the knobs of the other direction (forward or backward); NULL: their defaults */
+    /* The knobs of the other direction, forward or backward. NULL means their defaults. */
+    const struct tuned_entry *base;
     const struct tune_shape *shape;
     uint64_t seed;
     int64_t document;
     int samples;
-    double limit;                                /* seconds for the whole trial */
-    bool (*known)(void *user, const char *code); /* is called with the hash of the candidate's C code; if it returns
-                                                    true, the trial ends without a result; may be NULL */
+    double limit; /* seconds for the whole trial */
+    /* Called with the hash of the candidate's C code. If it returns true, the trial ends without a result. May be
+       NULL. */
+    bool (*known)(void *user, const char *code);
     void *user;
 };
 enum trial_end {
@@ -28,8 +30,8 @@ enum trial_end {
     TRIAL_KNOWN,      /* `known` returned true; there is no result */
     TRIAL_INTERRUPTED /* a signal arrived (trial_interrupted); there is no result */
 };
-/* Returns a copy of `o` with a schedule for all lengths. If `backward`, `point` sets the knobs of backward and
-   `base` those of forward. Otherwise `point` sets those of forward. `base` may be NULL: defaults. */
+/* Returns a copy of `o` with one schedule for all lengths. `point` sets the knobs of forward, or of backward if
+   `backward` is true. `base` sets the knobs of the other direction. If it is NULL, these have their defaults. */
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
                              const struct tune_point *point, bool backward, const struct tuned_entry *base);
 /* Compiles the candidate and the default schedule, compares their outputs at two lengths, and times them alternately.
@@ -38,16 +40,17 @@ struct options point_options(struct arena *arena, const struct options *o, const
    - result->sample is allocated with malloc. */
 enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
 
-/* Returns true if no more samples are needed. True if the result has `wanted` samples, the candidate failed, or it
-   is much slower than the default. */
+/* Returns true if no more samples are needed. That is so if the result has `wanted` samples, if the candidate
+   failed, or if it is much slower than the default. */
 bool trial_enough(const struct tune_result *result, int wanted);
 
 struct machine_speed {
-    double peak, bandwidth; /* FLOPs per second; bytes per second */
-    int threads;            /* the number of threads that were used */
+    /* `peak` is in FLOPs per second. `bandwidth` is in bytes per second. */
+    double peak, bandwidth;
+    int threads; /* the number of threads that were used */
 };
-/* Measures this machine's peak for the dtype in a child process, and the bandwidth if `memory`. threads 0: OpenMP's
-   default. Returns false after a message or a signal. */
+/* Measures this machine's peak for the dtype in a child process. If `memory` is true, also measures the bandwidth.
+   If `threads` is 0, uses OpenMP's default. Returns false after a message or a signal. */
 bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed);
 
 /* After trial_guard, SIGINT, SIGTERM and SIGHUP end only the running trial. trial_interrupted returns the last such

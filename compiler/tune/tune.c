@@ -115,9 +115,8 @@ static bool out_of_memory(struct tuning *t)
 }
 
 /* Measures the point and stores the result. `known` is an earlier trial of the point, or NULL.
-   - `joined`: adds samples to those of `known`. Otherwise the new samples replace them.
-   - If another point has the same C code, its result is shared.
-   Returns false after an interruption or a message. */
+   - If `joined` is true, the new samples are added to the samples of `known`. Otherwise they replace these samples.
+   - If another point has equal C code, its result is shared. Returns false after an interruption or a message. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                     const struct tune_trial *known, bool joined, struct tune_result *result)
 {
@@ -254,7 +253,7 @@ static const struct tune_run *read_run(struct tuning *t, int64_t id)
     return run;
 }
 
-/* Returns the fastest trial, if it is faster than the default and not yet confirmed; otherwise NULL. */
+/* Returns the fastest trial if it is faster than the default and not yet confirmed. Otherwise returns NULL. */
 static const struct tune_trial *leader(const struct tune_run *run)
 {
     const struct tune_trial *found = NULL;

@@ -64,7 +64,7 @@ static const char *comments_above(struct arena *arena, const struct lines *all, 
     return made;
 }
 
-/* Appends all lines, but not comments directly above line number `line` that begin with HEADER. */
+/* Appends all lines except the comments directly above line number `line` that begin with HEADER. */
 static void without_header(const struct lines *all, int line, struct text *out)
 {
     int first = line;
@@ -172,7 +172,8 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    int n = 0, last = -1; /* last: the file's entry in out[n - 1]; -1: it is a found entry, or n is 0 */
+    /* `last` is the number of the file's entry in out[n - 1]. It is -1 if that entry is a found one, or if n is 0. */
+    int n = 0, last = -1;
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;
         if (was && listed(found, count, tuned_length(was))) {

@@ -37,11 +37,14 @@ void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *
 
 /* The position of `schedule:` in the text, or the position to insert it, in bytes. */
 struct place {
-    bool found, flow;   /* found: `schedule:` is present. flow: the outermost map is in braces */
-    size_t begin, end;  /* found: from the key `schedule` to the end of its value */
-    size_t indent;      /* the number of spaces before a key of the outermost map */
-    size_t last, close; /* last: the end of the last value. close: the closing brace or the document's end */
-    bool explicit_end;  /* the document ends with "..." */
+    /* `found` is true if `schedule:` is present. `flow` is true if the outermost map is in braces. */
+    bool found, flow;
+    /* If `found` is true, the range from the key `schedule` to the end of its value. */
+    size_t begin, end;
+    size_t indent; /* the number of spaces before a key of the outermost map */
+    /* `last` is the end of the last value. `close` is the closing brace, or the end of the document. */
+    size_t last, close;
+    bool explicit_end; /* the document ends with "..." */
 };
 
 /* Converts an index in characters, which the parser counts, to an index in bytes. */
@@ -59,7 +62,8 @@ static bool find_place(const char *text, size_t length, struct place *place)
 {
     yaml_parser_t parser;
     yaml_event_t event;
-    int depth = 0, items = 0; /* items: keys and values of the outermost map */
+    /* `items` counts the keys and values of the outermost map. */
+    int depth = 0, items = 0;
     bool good = yaml_parser_initialize(&parser), done = !good, inside = false;
     *place = (struct place){.found = false};
     if (!good) return false;
@@ -214,7 +218,8 @@ bool tuned_text(const char *spec, size_t length, const char *says, const struct 
         rest = place.found ? place.end : at;
     } else {
         size_t at = place.found ? place.begin : place.close;
-        if (place.found) at -= place.indent; /* the spaces before the key */
+        /* Steps back over the spaces before the key. */
+        if (place.found) at -= place.indent;
         text_append(&made, spec, at);
         if (at && spec[at - 1] != '\n') text_add(&made, "\n");
         add_block(&made, place.indent, says, entry, entries);

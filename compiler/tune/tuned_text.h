@@ -10,14 +10,15 @@
 
 /* An entry of `schedule:`. Kernels use it for `from` keys and more, up to the next entry. */
 struct tuned_entry {
-    int64_t from;     /* 1 for the first entry */
-    const char *says; /* the comment above the entry: lines separated by '\n'; NULL: none */
+    int64_t from; /* the minimum number of keys; 1 for the first entry */
+    /* The comment above the entry, as lines separated by '\n'. NULL if there is none. */
+    const char *says;
     int knobs;
     struct {
         const char *name; /* knobs of backward have a prefix, as in "backward.rows" */
         int64_t value;
     } knob[2 * MAX_KNOBS];
-    int64_t length; /* the length that was measured to find the entry; 0: unknown */
+    int64_t length; /* the length that was measured to find the entry, or 0 if unknown */
 };
 /* Sets *p to the point with the values of an entry. Adds missing values to the space. Returns false if the space has
    no such knob, or the knob cannot have the value. (space.c) */
@@ -27,8 +28,8 @@ bool tuned_point(struct tune_space *s, bool backward, const struct tuned_entry *
    - Otherwise it has all knobs, because one knob's default may depend on another knob.
    - crossover, backward.tile_q and backward.tile_k are left out at their defaults, which vary. */
 struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says);
-/* Adds the knobs of the other direction from `other`: of forward if `backward`, otherwise of backward. `other` may
-   be NULL. */
+/* Adds knobs of `other` to the entry. They are knobs of forward if `backward` is true, and knobs of backward
+   otherwise. `other` may be NULL. */
 void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *other);
 /* Appends the text `spec` to `out` with these entries as its `schedule:`.
    - entry: 1 to MAX_SCHEDULES entries in ascending order of `from`
@@ -41,26 +42,29 @@ bool tuned_text(const char *spec, size_t length, const char *says, const struct 
 /* The contents of SPEC.tuned.yaml. (tuned_merge.c) */
 struct tuned_file {
     const char *path;
-    bool there, other_spec; /* there: the file exists. other_spec: it computes another function, so its schedules are
-                               not used */
-    const char *base;       /* the text to write with other schedules; NULL: the text of SPEC.yaml */
-    const char *searched;   /* the comments "Searched by attnc ..." above `schedule:`, or NULL */
+    /* `there` is true if the file exists. `other_spec` is true if the file computes another function. Its schedules
+       are not used then. */
+    bool there, other_spec;
+    /* The text in which schedules are replaced. NULL means the text of SPEC.yaml. */
+    const char *base;
+    const char *searched; /* the comments "Searched by attnc ..." above `schedule:`, or NULL */
     struct tuned_entry entry[MAX_SCHEDULES];
     int entries;
 };
-/* Reads SPEC.tuned.yaml into *out if it exists. spec, text: the path and the text of SPEC.yaml. If the file is not a
-   spec, returns false after a message and sets *status. */
+/* Reads SPEC.tuned.yaml into *out if it exists. `spec` and `text` are the path and the text of SPEC.yaml. If the
+   file is not a spec, prints a message, sets *status and returns false. */
 bool tuned_read(const char *spec, const struct text *text, struct arena *arena, const struct options *o,
                 struct tuned_file *out, enum status *status);
 /* Returns the length that an entry was found for. If it is unknown, returns `from`. */
 int64_t tuned_length(const struct tuned_entry *e);
-/* Returns the entry found for the length, otherwise the entry that a kernel uses at it, otherwise NULL. */
+/* Returns the entry that was found for the length. If there is none, returns the entry that a kernel uses at this
+   length, or NULL. */
 const struct tuned_entry *tuned_in_force(const struct tuned_file *file, int64_t length);
 /* Merges the file's entries and the found entries into `out`, in ascending order of length. For equal lengths, the
-   found entry is taken. Returns the number of entries; MAX_SCHEDULES + 1 if there are too many. */
+   found entry is taken. Returns the number of entries, or MAX_SCHEDULES + 1 if there are too many. */
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out);
-/* Returns the comment above `schedule:`: `own`, which describes this search. If an old entry is kept, lines about
-   earlier searches come first. */
+/* Returns the comment to write above `schedule:`. It is `own`, which describes this search. If an old entry is kept,
+   lines about earlier searches come first. */
 const char *tuned_header(struct arena *arena, const struct tuned_file *file, const struct tuned_entry *entry,
                          int entries, const char *own);
 

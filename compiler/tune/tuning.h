@@ -30,17 +30,21 @@ struct tuning {
     struct tune_experiment experiment;
     struct tuned_file file_has; /* SPEC.tuned.yaml before the search */
     double started;
-    bool live, failed; /* live: progress is one line on a terminal. failed: stop after a message */
+    /* `live` is true if progress is one line on a terminal. `failed` is true if the search stops because of an
+       error. */
+    bool live, failed;
     /* The members below describe the current shape. */
-    int shape, trials, failures; /* shape: its index in the request */
-    double until;                /* when the strategy must stop, in seconds since `started` */
-    double *expected;            /* the cost model's cycles by point number; 0: not yet computed */
+    /* `shape` is the index of the current shape in the request. */
+    int shape, trials, failures;
+    double until; /* when the strategy must stop, in seconds since `started` */
+    /* expected[n] is the cost model's cycles for point n, or 0 if they are not yet computed. */
+    double *expected;
     int64_t expected_size;
     struct tune_gain best; /* the gain of the best confirmed point */
     struct tune_point best_point;
     const struct tuned_entry *in_force; /* the entry of SPEC.tuned.yaml for the current length, or NULL */
     struct tune_point in_force_point;
-    bool comparable; /* in_force_point is valid: the space has the entry's point */
+    bool comparable; /* true if the space has the entry's point, in_force_point */
 };
 
 /* The outcome of the search for one shape. */
@@ -50,15 +54,16 @@ struct outcome {
     bool compared; /* the schedule of SPEC.tuned.yaml for this length was measured, or is the default */
 };
 
-/* Seconds since the start of the search. */
+/* Returns the seconds since the start of the search. */
 double tuning_spent(const struct tuning *t);
 void tuning_clear_line(const struct tuning *t);
 /* Reports progress on standard error. A terminal shows one line, which each trial overwrites. A file gets a new line
-   if `better`. */
+   only if `better` is true. */
 void tuning_progress(const struct tuning *t, bool better);
 /* Prints a line when a shape is finished. */
 void tuning_tell(const struct tuning *t, const struct tune_run *run);
-/* Warn that other programs may disturb the measurements: times vary too much, or the peak has changed. */
+/* These functions warn that other programs may disturb the measurements. Times vary too much, or the peak has
+   changed. */
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run);
 void tuning_say_peak_moved(struct tuning *t);
 /* Writes SPEC.tuned.yaml if an entry changes. */

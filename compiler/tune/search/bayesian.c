@@ -22,12 +22,13 @@
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
-    int index; /* the index in the pool; -1: the default point */
+    int index; /* the index in the pool, or -1 for the default point */
     int64_t number;
-    double score, low; /* score: the log of the ratio, or infinity if the point failed. low: the lower end of the
-                          score's confidence interval */
-    double noise;      /* the variance of the score, estimated from the samples */
-    bool sure;         /* the point needs no more samples, or SURE_SAMPLES were requested */
+    /* `score` is the log of the ratio, or infinity if the point failed. `low` is the lower end of its confidence
+       interval. */
+    double score, low;
+    double noise; /* the variance of the score, estimated from the samples */
+    bool sure;    /* true if the point needs no more samples, or SURE_SAMPLES were requested */
 };
 /* The parameters of the covariance. `steepness` is the inverse of the length scale along a knob. */
 struct kernel {
@@ -37,36 +38,43 @@ struct kernel {
 struct model {
     struct search_request request;
     struct search_pool pool;
-    double (*place)[MAX_KNOBS + 1]; /* of each point of the pool: every knob scaled to 0 … 1, then the standardised
-                                       prediction of the cost model */
+    /* place[p] belongs to point p of the pool. It has every knob scaled to 0 … 1, then the standardised prediction
+       of the cost model. */
+    double (*place)[MAX_KNOBS + 1];
     double default_place[MAX_KNOBS + 1];
-    double expected_mean, expected_worst, expected_deviation; /* mean, worst value and deviation of the cost model's
-                                                                 predictions for the pool */
-    bool *asked;                                              /* for each point of the pool: whether it was proposed */
+    /* The mean, worst value and deviation of the cost model's predictions for the pool. */
+    double expected_mean, expected_worst, expected_deviation;
+    bool *asked; /* asked[p] is true if point p of the pool was proposed */
     int64_t by_default;
-    int64_t explored;        /* the number of the point whose neighbours were added to the pool last; -1: none yet */
-    int design, turns, idle; /* design: the number of initial points. turns: the number of points returned. idle: how
-                                many of the last points had a tiny EI */
+    /* The number of the point whose neighbours were added to the pool last, or -1 before that. */
+    int64_t explored;
+    /* `design` is the number of initial points. `turns` is the number of points returned. `idle` is the number of
+       the last points that had a tiny EI. */
+    int design, turns, idle;
     int64_t trials;
     struct seen seen[MAX_SEEN];
     int count;
 
     /* The Gaussian process. K is the covariance matrix of the seen points. L is its Cholesky factor: K = L L'. */
-    int fitted;                   /* the number of seen points at the last fit; 0: not yet fitted */
-    double parameter[PARAMETERS]; /* logarithms of: the length scale along each knob, the noise, and the weight of the
-                                     cost model's prediction */
+    int fitted; /* the number of seen points at the last fit, or 0 before the first fit */
+    /* Logarithms of the length scale along each knob, of the noise, and of the weight of the cost model's
+       prediction. */
+    double parameter[PARAMETERS];
     struct kernel kernel;
-    double (*factor)[MAX_SEEN]; /* L; its first `rows` rows are computed */
+    double (*factor)[MAX_SEEN]; /* the matrix L, of which the first `rows` rows are computed */
     double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
-    double (*reach)[MAX_SEEN];  /* for each point of the pool: inverse(L) * its covariances with the seen points */
+    /* reach[p] is inverse(L) times the covariances of point p of the pool with the seen points. */
+    double (*reach)[MAX_SEEN];
     int rows;
-    double value[MAX_SEEN], weight[MAX_SEEN]; /* value: standardised scores (see `see`). weight: inverse(L) * value */
-    double works[MAX_SEEN], share;    /* A second regression predicts whether a point can be measured. Its data are 1
-                                         for measured and 0 for failed points. share: the mean of the data. works:
-                                         inverse(L) * (data - share) */
-    double mean, deviation, variance; /* mean, deviation: of the limited scores. variance: of the process, for
-                                         standardised scores */
-    int now;                          /* the index in the pool of the point that was returned last */
+    /* `value` has the standardised scores (see `see`). weight = inverse(L) * value. */
+    double value[MAX_SEEN], weight[MAX_SEEN];
+    /* A second regression predicts whether a point can be measured. Its data are 1 for measured points and 0 for
+       failed points. `share` is the mean of the data. works = inverse(L) * (data - share). */
+    double works[MAX_SEEN], share;
+    /* `mean` and `deviation` are those of the limited scores. `variance` is the variance of the process, for
+       standardised scores. */
+    double mean, deviation, variance;
+    int now; /* the index in the pool of the point that was returned last */
 };
 
 /* ---- the Gaussian process ---- */
@@ -149,7 +157,7 @@ static void see(struct model *m)
     for (int k = 0; k < m->count; k++) m->value[k] = (m->value[k] - m->mean) / m->deviation;
 }
 
-/* Returns the mean and deviation of the prior of parameter[k], which is normal. */
+/* Sets *about and *within to the mean and standard deviation of the normal prior of parameter[k]. */
 static void prior(const struct model *m, int k, double *about, double *within)
 {
     const int knobs = m->request.space->knobs;
@@ -232,7 +240,7 @@ static void reach_point(struct model *m, int p, int n)
     m->reach[p][n] = sum / m->factor[n][n];
 }
 
-/* Updates the process for all seen points. Fits the parameters again if there are enough new points. */
+/* Updates the Gaussian process for all seen points. Fits the parameters again if there are enough new points. */
 static void update(struct model *m)
 {
     see(m);
@@ -475,8 +483,8 @@ static void *model_open(struct arena *arena, const struct search_request *reques
 }
 
 /* Returns the seen point that needs more samples, or NULL.
-   - Without `rivals`: the best point, unless it is `sure`.
-   - With `rivals`: the best point that is not `sure` and whose confidence interval includes the best score. */
+   - Without `rivals`, this is the best point, unless it is `sure`.
+   - With `rivals`, this is the best point that is not `sure` and whose confidence interval includes the best score. */
 static struct seen *unsure(struct model *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];

@@ -17,20 +17,23 @@ enum { POOL = 4096, MIN_TRIALS = 64 };
 /* A point that was measured or is in this round. */
 struct look {
     int64_t number;
-    double score, low; /* score: the log of the ratio, less is better. low: the lower end of the score's confidence
-                          interval */
+    /* `score` is the log of the ratio; less is better. `low` is the lower end of the confidence interval of
+       `score`. */
+    double score, low;
     int samples;
 };
 struct halving {
     struct search_request request;
     struct search_pool pool;
-    int ranked, drawn, turns; /* ranked, drawn: the number of points taken from the cost model's order, and from a
-                                 random order. If turns is odd, the next point is random */
-    int64_t left;             /* the number of trials left */
-    struct look *look;        /* all points that were measured, and the default point */
+    /* `ranked` counts the points taken from the cost model's order. `drawn` counts the points taken at random. If
+       `turns` is odd, the next point is random. */
+    int ranked, drawn, turns;
+    int64_t left;      /* the number of trials left */
+    struct look *look; /* all points that were measured, and the default point */
     int looks;
     struct look *round; /* the points of this round: points to measure again, then new points */
-    int size, at;       /* size: the length of `round`. at: the next point to measure */
+    /* `size` is the length of `round`. `at` is the next point to measure. */
+    int size, at;
 };
 
 static bool in_round(const struct halving *h, int64_t number)
@@ -70,8 +73,8 @@ static bool add_from_pool(struct halving *h)
 }
 
 /* Adds neighbours of a point until the round has `size` points. A step is to the next value of a knob.
-   - Without `far`: one step in one knob.
-   - With `far`: two steps in one knob, or one step in each of two knobs. */
+   - Without `far`, neighbours are one step away in one knob.
+   - With `far`, they are two steps away in one knob, or one step in each of two knobs. */
 static void add_neighbours(struct halving *h, int64_t number, bool far, int size)
 {
     const struct tune_space *space = h->request.space;

@@ -56,9 +56,10 @@ enum { MAX_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };
 struct pipe_search {
     struct search_request request;
     const struct options *o;
-    pid_t child; /* the command's shell, the leader of a process group; 0: it has ended */
-    int status;  /* the wait status of the child; -1: unknown */
-    int in, out; /* pipes to and from the child; -1: closed */
+    /* The command's shell, which leads a process group. 0 if it has ended. */
+    pid_t child;
+    int status;  /* the wait status of the child, or -1 if it is unknown */
+    int in, out; /* pipes to and from the child, or -1 if they are closed */
     struct text unsent, unread;
     int64_t asked;
 };
@@ -97,9 +98,8 @@ static bool start(struct pipe_search *x, const char *command)
         if (!error) error = posix_spawn_file_actions_adddup2(&files, out[1], 1);
         if (!error) error = posix_spawnattr_setsigmask(&attributes, &mask);
         if (!error) error = posix_spawnattr_setsigdefault(&attributes, &by_default);
-        if (!error)
-            error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches the processes that the
-                                                                  shell starts */
+        if (!error) /* The shell gets a new process group, so that one kill reaches all processes that it starts. */
+            error = posix_spawnattr_setpgroup(&attributes, 0);
         if (!error)
             error = posix_spawnattr_setflags(&attributes,
                                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -217,7 +217,7 @@ static bool refuse_end(struct pipe_search *x)
     return false;
 }
 
-/* Reads the available bytes; returns false if no more will come. */
+/* Reads the available bytes. Returns false if no more will come. */
 static bool receive_some(struct pipe_search *x)
 {
     char bytes[4096];
@@ -231,7 +231,7 @@ static bool receive_some(struct pipe_search *x)
 }
 
 /* Waits for the next line of the command and returns it, allocated with malloc. *length does not count the newline.
-   Returns NULL with *over set if the search should end, or NULL after a message. */
+   If the search should end, sets *over and returns NULL. After an error, prints a message and returns NULL. */
 static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 {
     bool last = false;
@@ -316,7 +316,8 @@ static bool read_point(const struct pipe_search *x, const char *line, size_t len
 
 /* Parses one line of the command.
    - Returns true if the line asks for a point.
-   - Returns false with *done set if the line ends the search, or with *done false after a message. */
+   - If the line ends the search, sets *done to true and returns false.
+   - After an error, prints a message, sets *done to false and returns false. */
 static bool read_request(const struct pipe_search *x, const char *line, size_t length, struct tune_point *point,
                          int *samples, bool *done)
 {

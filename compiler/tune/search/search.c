@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- exhaustive: every point, in ascending order of the predicted time. The default point is left out, because its
-   ratio is 1 by definition ---- */
+/* ---- exhaustive: every point except the default, in ascending order of the predicted time ---- */
 
 enum { MAX_EXHAUSTIVE = 1 << 16 };
 struct exhaustive {
@@ -101,7 +100,7 @@ struct search {
     bool over;
 };
 
-/* Returns NULL after a message. */
+/* Returns the strategy with this name. If there is none, prints a message and returns NULL. */
 static const struct strategy *strategy_find(const char *name, const struct options *o)
 {
     const struct strategy *strategy = NULL;

@@ -10,15 +10,15 @@
 struct search_request {
     const struct tune_space *space;
     uint64_t seed;
-    int64_t trials;                                            /* the maximum number of points; 0: no limit */
+    int64_t trials;                                            /* the maximum number of points, or 0 for no limit */
     double (*expected)(void *user, const struct tune_point *); /* the cost model's prediction, used to rank points;
                                                                   may be NULL */
     void *user;
     bool (*stop)(void *user); /* returns true if the search should end; called while a command is busy; may be NULL */
 };
 struct search;
-/* Starts the strategy `name`: one of search_names, or pipe:COMMAND. Returns NULL after a message. The same request
-   and results give the same order of points. */
+/* Starts the strategy `name`: one of search_names, or pipe:COMMAND. On failure, prints a message and returns NULL.
+   Equal requests and results give an equal order of points. */
 struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
 /* Sets *point to the next point to measure, and *samples to the number of samples it should have. Returns false when
    the search is over; *failed is set if a user's command violated the protocol.

@@ -39,8 +39,8 @@ bool store_have_read(struct store *s, bool well);
 enum { STORE_IS_ATTNC = 0x61746e63 }; /* PRAGMA application_id: "atnc" */
 /* Returns the newest version of the schema: the number of steps in schema.c. */
 int store_newest(void);
-/* Returns the version of the database, or 0 if it is empty. Returns -1 after a message if another program or a newer
-   attnc made it. */
+/* Returns the version of the database, or 0 if it is empty. If another program or a newer attnc made it, prints a
+   message and returns -1. */
 int store_version(struct store *s);
 bool store_migrate(struct store *s);
 
@@ -75,7 +75,7 @@ const char *process_here(struct arena *arena);
    counts as ended a day after `begun`, in seconds since 1970. */
 bool process_gone(const char *process, double begun);
 
-/* milliseconds to wait for another process's lock; tests shorten it */
+/* The number of milliseconds to wait for the lock of another process. Tests shorten this time. */
 extern int store_patience;
 
 #endif

@@ -14,8 +14,8 @@ struct merge {
     struct arena *arena; /* for reading one trial */
 };
 
-/* Runs the query for the key. Sets *id to column 1 of its row, or to 0 without a row, and *finished to column 2.
-   Returns false after a message. */
+/* Runs the query `sql` for the key. Sets *id to column 1 of its row and *finished to column 2. If there is no row,
+   sets *id to 0. On failure, prints a message and returns false. */
 static bool find_key(struct store *s, const char *sql, const char *key, int64_t *id, double *finished)
 {
     sqlite3_stmt *q = store_ask(s, sql, "t", key);

@@ -163,8 +163,8 @@ static bool open_to_write(struct store *s)
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
     const int version = version_now(s);
     if (version < 0) return false;
-    /* FULL: a commit is on the disk when it returns. It takes milliseconds; measuring a lost result again takes
-       seconds. */
+    /* With FULL, a commit is on the disk when it returns. This takes milliseconds, but measuring a lost result again
+       takes seconds. */
     if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
     if (version < store_newest() && !store_migrate(s)) return false;
     /* SQLite opens a write-protected file as read-only. Report that now, not in the first trial. */

@@ -9,7 +9,7 @@
 
 static const double A_DAY = 86400;
 
-/* A process id is valid on one machine, since one boot, in one container. "-": unknown. */
+/* A process id is valid on one machine, since one boot, in one container. The string "-" means unknown. */
 struct place {
     char machine[65], boot[65], container[65];
 };

@@ -381,7 +381,7 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     "WHERE r.id = ?1)))"
 
 /* Sets *found to the last trial with a result at `point`. If `point` is NULL, sets it to the last trial whose C code
-   has the hash `code`. NULL: no such trial. */
+   has the hash `code`. Sets *found to NULL if there is no such trial. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
                  const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {
@@ -436,10 +436,10 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     return well && row == 0;
 }
 
-/* Reads runs into *runs and returns their number; -1 after a message.
-   - spec_name: only runs of this spec; NULL: of all specs.
-   - id: only the run with this id; 0: all runs.
-   - anywhere: each run gets the trials of all runs of its experiment. */
+/* Reads runs into *runs and returns their number, or -1 after a message.
+   - spec_name: only runs of this spec are read. NULL means all specs.
+   - id: only the run with this id is read. 0 means all runs.
+   - anywhere: if true, each run gets the trials of all runs of its experiment. */
 static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena,
                      struct tune_run **runs)
 {

@@ -21,8 +21,9 @@ struct tune_experiment {
     struct tune_space space;
 };
 struct tune_trial {
-    int64_t id, same_as; /* same_as: the id of the trial whose result this one shares; 0: none */
-    double begun;        /* seconds since 1970 */
+    /* `same_as` is the id of the trial whose result this one shares, or 0. */
+    int64_t id, same_as;
+    double begun; /* seconds since 1970 */
     struct tune_point point;
     struct tune_result result;
 };
@@ -46,18 +47,19 @@ struct store {
     char name[];        /* A relative path begins with "./", because names such as ":memory:" are special for SQLite */
 };
 
-/* Opens the database, and creates or migrates it if necessary. Returns NULL with *status set, after a message.
-   - `readonly`: the file must exist and is not changed.
+/* Opens the database, and creates or migrates it if necessary. On failure, prints a message, sets *status and
+   returns NULL.
+   - If `readonly` is true, the file must exist and is not changed.
    - Several processes may have the database open. A killed process loses no finished trial.
    - A forked child must open the database itself. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
-/* The functions below return false after a message, for example if the disk is full. */
-/* Sets *run to a new run of the experiment. With `resume`: to the last run with the same experiment, strategy and
-   seed, if it exists. */
+/* If the functions below fail, for example because the disk is full, they print a message and return false. */
+/* Sets *run to a new run of the experiment. If `resume` is true and there is a run with this experiment, strategy
+   and seed, takes the last such run instead. */
 bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume,
                int64_t *run);
-/* Sets *trial to a new trial at the point. If the run has an interrupted trial there, it is used again. */
+/* Sets *trial to a new trial at the point. If the run has an interrupted trial at this point, uses that trial again. */
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
                  int64_t *trial);
 /* Marks a trial as interrupted. */
@@ -66,16 +68,18 @@ bool store_interrupt(struct store *s, int64_t trial);
 bool store_share(struct store *s, int64_t trial, int64_t measured);
 /* Ends a trial. The samples of the result replace the stored samples. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
-/* Returns the last trial at the point that has a result, or NULL. `anywhere`: searches all runs of the experiment.
-   After an error, prints a message and sets *failed. */
+/* Returns the last trial of the run that measured the point and has a result. If `anywhere` is true, searches all
+   runs of the experiment. Returns NULL if there is no such trial. After an error, prints a message, sets *failed and
+   returns NULL. */
 const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point,
                                     const struct tune_space *space, struct arena *arena, bool *failed);
-/* Like store_find, but finds the C code with this hash, at any point. */
+/* Does the same as store_find, but searches for the C code with this hash, at any point. */
 const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code,
                                          const struct tune_space *space, struct arena *arena, bool *failed);
 /* Reads all runs of the spec, or of all specs if `spec_name` is NULL. Returns their number, or -1 after a message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
-/* Reads one run. `anywhere`: with the trials of all runs of its experiment. Returns NULL after a message. */
+/* Reads one run. If `anywhere` is true, the run gets the trials of all runs of its experiment. On failure, prints a
+   message and returns NULL. */
 const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena);
 /* Copies runs and trials that this database lacks from the file `other`. If both have a trial, keeps the newer
    result. */
