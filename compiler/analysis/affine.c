@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Limits of a form's weights and constants, which exclude overflow. */
+/* A form's weights and constants stay within these limits, so computing with them does not overflow. */
 enum { LARGEST_WEIGHT = 1 << 30 };
 static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
 
@@ -109,8 +109,8 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
     return true;
 }
 
-/* Whether e is not negative and depends only on a batch entry or head. Inside loops over these, e usually has one
-   value. */
+/* Whether e is not negative and depends only on batch entries and heads. Loops over these have one index at a time,
+   so e usually has one value. */
 static bool of_heads(const struct module *m, const struct expr *e)
 {
     for (int a = 0; a < m->axes; a++)
@@ -183,13 +183,13 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
     if (e->op == EXPR_MOD && constant)
         return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
-    if (e->op == EXPR_MUL) { /* such as key/value head * members */
+    if (e->op == EXPR_MUL) { /* e is a product, such as key/value head * members */
         const struct expr *factor = expr_axes(b) ? a : b, *of = factor == a ? b : a;
         if (expr_axes(factor) || !not_negative(factor)) return NULL;
         x = expr_extreme(m, of, largest);
         return x ? expr_make(m, EXPR_MUL, x, factor, NULL) : NULL;
     }
-    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* a row / n_q, or a row % n_q */
+    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* e is a row / n_q, or a row % n_q */
         if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
         x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;

@@ -45,7 +45,7 @@ enum { MAX_TERMS = 8 };
 
 /* An integer expression as a sum. An empty form has remainder 0.
    - weight[a] * INDEX(a), for each axis a
-   - times * e, for each term; e contains an INDEX but is no sum
+   - times * e, for each term. e contains an INDEX but is no sum.
    - the remainder, without INDEX */
 struct form {
     int64_t weight[MAX_AXES];
@@ -79,9 +79,10 @@ struct real_range {
     double low, high;
 };
 struct real_range real_range(const struct expr *e);
-struct real_range real_range_of(const struct expr *e, struct real_range operand); /* if every operand is in `operand` */
+/* The range of e, if each operand is in the range `operand`. */
+struct real_range real_range_of(const struct expr *e, struct real_range operand);
 
-/* A factor base^degree of a product (powers.c). `whole`: the factor, or NULL. */
+/* A factor base^degree of a product (powers.c). `whole`: the factor as an expression, or NULL if there is none. */
 struct power_factor {
     const struct expr *whole, *base;
     int64_t degree;
@@ -143,7 +144,7 @@ enum prefix_array {
     PREFIX_ARRAYS
 };
 const char *prefix_array_name(enum prefix_array array);
-enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS: there is no such array */
+enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS if there is no such array */
 /* Computes the arrays of prefix sums for the interpreters, from the inputs `in`. `out` has room for PREFIX_ARRAYS
    tensors. The …_LOW arrays are 0. Returns NULL or an error. */
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
@@ -156,10 +157,10 @@ extern const char corrected_values[];
 const char *corrected_tensor(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                              int count, struct tensor *out, int *made);
 
-/* Finds the indices of `axis` in a region as a union of ranges (region.c). Bounds are expressions in the other axes'
-   current ranges, or NULL.
+/* Finds the indices of `axis` in a region as a union of ranges (region.c). A bound is an expression of the current
+   ranges of the other axes, or NULL.
    - without `every`: the union contains all indices that are in the region for some indices of the other axes
-   - with `every`: only indices that are in the region for all indices of the other axes */
+   - with `every`: the union contains only indices that are in the region for all indices of the other axes */
 struct ranges {
     int count;
     struct range range[MAX_RANGES];
@@ -192,8 +193,8 @@ struct period {
     int64_t period, run; /* run 0: nothing is selected */
     /* The phase depends on the query. `phase` belongs to the first query of the current range. */
     bool with_query;
-    bool exact;               /* every index with the property above is selected */
-    const struct expr *phase; /* in terms of SIZE and LO */
+    bool exact;               /* every index x with floormod(x - phase, period) < run is selected */
+    const struct expr *phase; /* an expression of SIZE and LO */
     /* A tile whose queries are alike.period apart selects fewer keys than a tile of neighbours. `alike` is the
        period of its selection. run 0: it is unknown, or there is no gain. */
     struct alike {
@@ -241,16 +242,21 @@ enum array_size {
     ARRAY_SIZES
 };
 struct array_size_row {
-    const char *name, *word, *letter; /* "HEADS", "heads", "H" */
+    const char *name, *word, *letter; /* such as "HEADS", "heads" and "H" */
 };
 extern const struct array_size_row array_sizes[ARRAY_SIZES];
 
 enum entry { ENTRY_FORWARD, ENTRY_BACKWARD, ENTRIES };
-enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED /* written unless it is NULL */ };
+enum array_access {
+    ACCESS_NONE,
+    ACCESS_READ,
+    ACCESS_WRITTEN,
+    ACCESS_WANTED /* the kernel writes it unless it is NULL */
+};
 /* How a caller passes an array: as an argument, or in struct attn_problem, NAME_params or NAME_gradients. WITHIN:
    inside another array. WORKSPACE: the kernel computes it. */
 enum array_place { PLACE_ARGUMENT, PLACE_PROBLEM, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN, PLACE_WORKSPACE };
-/* The array has an element or row for each query, key, pair, sequence or head. SHARED: one for all. */
+/* PER_…: the array has an element or row for each query, key, pair, sequence or head. SHARED: it has one for all. */
 #define ARRAY_ROLES \
     ARRAY_ROLE(PER_QUERY, "query") \
     ARRAY_ROLE(PER_KEY, "key") \
@@ -273,13 +279,13 @@ struct array_axis {
     const char *key; /* the key in the spec for the extent, such as "head_dim", or NULL */
 };
 struct kernel_array {
-    /* such as "q_norm.weight" and "q_norm_weight". A gradient: "dq_norm.weight" and "dq_norm_weight" */
+    /* For example, "q_norm.weight" and "q_norm_weight". For a gradient, "dq_norm.weight" and "dq_norm_weight". */
     const char *name, *identifier;
     const char *member; /* the member in the structs of parameters and of gradients */
     enum array_place place;
     enum array_access access[ENTRIES];
     enum dtype dtype;
-    bool declared; /* under `arrays:` in the spec */
+    bool declared; /* the spec declares it under `arrays:` */
     bool strided;  /* callers may pass the strides of its axes. This holds for parameters under `arrays:` */
     bool compared; /* it has an integer per key of a sequence, and a region compares the integers of two positions */
     bool of_terms; /* a parameter that only the terms of prefix sums read */
@@ -297,14 +303,14 @@ struct kernel_array {
 };
 struct kernel_arrays {
     int count;
-    struct kernel_array *array; /* arguments, other outputs, parameters, gradients of parameters */
+    struct kernel_array *array; /* in this order: arguments, other outputs, parameters, gradients of parameters */
 };
 /* Makes the table of a kernel's arrays. `source`: the graph before all passes. */
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source);
 int kernel_array_find(const struct kernel_arrays *all, const char *name); /* the array's number, or -1 */
 bool array_has_size(const struct kernel_array *a, enum array_size size);
 int64_t array_row_elements(const struct kernel_array *a);                        /* the number of elements in one row */
-const char *array_axis_word(struct arena *arena, const struct array_axis *axis); /* "heads", "64" */
+const char *array_axis_word(struct arena *arena, const struct array_axis *axis); /* such as "heads" or "64" */
 /* Returns the extents of the axes, separated by `between`, such as "B,H,n_q,64". */
 const char *array_shape_text(struct arena *arena, const struct kernel_array *a, const char *between);
 

@@ -1,7 +1,7 @@
-/* Tells which keys a program reads: a constant number at the start, and a constant number before the query. If it reads
-   no others, a state can drop them.
-   The method is interval arithmetic. P is the position of a tile's first query. Each number has two intervals: its
-   own, and that of the number minus P. So the result holds for all positions. */
+/* Tells which keys a program reads: a constant number at the start, and a constant number before the query. If a
+   program reads no other keys, a state can drop the others. The method is interval arithmetic. P is the position of
+   a tile's first query. Each number has two intervals: the interval of the number, and the interval of the number
+   minus P. So the result holds for all positions. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 
@@ -200,7 +200,7 @@ static int truth(const struct finder *x, const struct expr *e)
     return p == UNKNOWN || e->op == EXPR_EQ ? p : !p;
 }
 
-/* Returns the bounds of a quotient or remainder, finite only for a constant divisor above 0. */
+/* Returns the bounds of a quotient or remainder. They are finite only for a constant divisor above 0. */
 static struct bounds of_quotient(const struct finder *x, const struct expr *e)
 {
     const int64_t by = e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;

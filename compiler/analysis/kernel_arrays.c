@@ -1,4 +1,4 @@
-/* Makes the table of a kernel's arrays: those of every kernel (kernel_arrays.def), other outputs, parameters,
+/* Makes the table of a kernel's arrays: the arrays of every kernel (kernel_arrays.def), other outputs, parameters,
    gradients of parameters. */
 #include "analysis.h"
 
@@ -216,7 +216,7 @@ static bool compares_ids(const struct graph *g, const struct value *param)
     return false;
 }
 
-/* Whether the terms of prefix sums alone read the parameter, value number `param`. */
+/* Whether only the terms of prefix sums read the parameter with value number `param`. */
 static bool only_in_terms(const struct graph *g, int param)
 {
     bool *const terms = arena_alloc(g->module->arena, (size_t)g->values * sizeof *terms), only = false;

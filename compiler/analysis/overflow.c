@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* Whether e has one of these forms. Then exp(e) is a factor of a whole row and is not reported.
-   - constants and maxima over rows, with at least one maximum m
+   - an expression of constants and maxima over rows, with at least one maximum m
    - max(m, x), for any x */
 static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
 {
@@ -26,7 +26,7 @@ static bool is_maximum(const struct graph *g, const struct value *v, const struc
     return any && (all || e->op == EXPR_MAX);
 }
 
-/* Returns the exponent of exp, exp2, expm1 or pow, or NULL. */
+/* Returns the exponent of exp, exp2, expm1 or pow. Returns NULL for another operation. */
 static const struct expr *exponent_of(const struct expr *e)
 {
     const bool one = e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_EXPM1;
@@ -93,7 +93,8 @@ static double norm_max(const struct graph *g, const struct value *row)
     return INFINITY;
 }
 
-/* Returns a bound of inner products of queries and keys, from their norms, or infinity. */
+/* Returns an upper bound of the inner products of queries and keys, from the norms of both. Returns infinity if
+   none is known. */
 static double product_max(const struct graph *g)
 {
     double max = 0;
@@ -131,8 +132,8 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
     return false;
 }
 
-/* Warns of an exponential in e that overflows for some |s| <= max. `weight`: e is the whole weight. If its factors
-   include an exponential that overflows, that one is reported only if there is no other. */
+/* Warns of an exponential in e that overflows for some |s| <= max. `weight`: e is the whole weight. Then an
+   exponential that is a factor of e is reported only if no other exponential overflows. */
 static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype,
                             struct diagnostics *d)
 {

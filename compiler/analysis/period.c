@@ -13,8 +13,8 @@ enum side { QUERY, KEY };
 
 /* Expressions for the positions of a query and a key.
    - joint: query and key move together. Such a move counts as one of side QUERY.
-   - swapped: the lanes are keys. Then `query` is the position of a key, and `key` is the position of a query. The
-     latter may be negative. */
+   - swapped: the lanes are keys. Then `query` is the position of a key, and `key` is the position of a query. `key`
+     may be negative. */
 struct positions {
     struct module *m;
     const struct expr *query, *key;
@@ -69,7 +69,7 @@ static bool multiply(struct moving *a, int64_t times)
     return true;
 }
 
-/* Lengthens the periods of a until `divisor` divides both changes. */
+/* Lengthens the periods of a until `divisor` divides both a->by[QUERY] and a->by[KEY]. */
 static bool whole_multiples(struct moving *a, int64_t divisor)
 {
     for (int k = 0; k < 2; k++) {
@@ -110,7 +110,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
         if (!positive(b) || !moving(x, a, out) || !whole_multiples(out, b->integer)) return false;
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
-    case EXPR_DIV: /* C's quotient, if it rounds down */
+    case EXPR_DIV: /* a quotient of C that rounds down */
         if (!positive(b) || !floor_quotient(x->m, e, &whole, &by) || whole == a || !moving(x, whole, out) ||
             !whole_multiples(out, by))
             return false;
@@ -139,7 +139,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
 
 /* ---- quotients and remainders that round down ---- */
 
-/* Whether a condition implies e >= 0. Positions of keys are >= 0. */
+/* Whether one of the conditions implies e >= 0. Positions of keys are >= 0. */
 static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
                               const struct expr *const *condition)
 {
@@ -242,7 +242,7 @@ struct trial {
 
 static bool selects(struct trial *t, int64_t query, int64_t key)
 {
-    t->lo[t->query] = query; /* LO stands for the query's position */
+    t->lo[t->query] = query; /* in t->e, LO stands for the query's position */
     t->index[t->key] = key;
     for (int k = 0; k < t->count; k++)
         if (!expr_eval_int(t->e[k], &t->env)) return false;
@@ -273,8 +273,8 @@ static void try_residues(struct trial *t, int64_t queries, bool *selected)
     }
 }
 
-/* Whether the selection moves with the query: query q selects key q + r exactly if query 0 selects key r. Later
-   queries repeat the selection. */
+/* Whether the selection moves with the query: query q selects key q + r exactly if query 0 selects key r. Tests the
+   queries 1 to `queries`. Later queries repeat their selection. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)
@@ -448,7 +448,8 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
     out->period = at.period;
     out->run = at.run;
     out->exact = at.count == at.run && (moves || !of_query);
-    /* results are in indices: add `shift` to the index of a query, or subtract it if the stream is queries */
+    /* The phase must use indices. The position of a query is its index + `shift`. If the stream is queries, `shift`
+       is subtracted below. */
     const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, shift, NULL),
                       *first = expr_int(m, at.first);
     out->phase = out->with_query ? expr_make(m, EXPR_ADD, lane, first, NULL) : first;

@@ -33,7 +33,8 @@ bool looks_ahead(const struct graph *g)
         const struct value *const value = &g->value[v];
         if (value->op != GRAPH_REDUCE && value->op != GRAPH_CONTRACT) continue;
         bool streams = !value_has_axis(value, roles.stream), reads_keys = false;
-        for (int k = 0; k < value->rank; k++) /* a sum of the weights of two keys, as of the delta rule */
+        /* A sum with another sequence axis, such as the weights of two keys in the delta rule, does not count. */
+        for (int k = 0; k < value->rank; k++)
             streams &= value->axes[k] == roles.lane || !axis_is_sequence(&m->axis[value->axes[k]]);
         for (int k = 0; k < value->operands; k++) reads_keys |= ref_uses_axis(&value->operand[k], roles.stream);
         if (!streams || !reads_keys) continue; /* not a sum over keys */

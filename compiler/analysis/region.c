@@ -1,9 +1,9 @@
-/* Solves a region for one axis, given the current ranges of the others. Each comparison is solved for the axis's index,
-   which gives a union of ranges.
+/* Solves a region for one axis, given the current ranges of the others. Each comparison is solved for the axis's
+   index, which gives a union of ranges.
    - without `every`: a superset of the indices in the region for some indices of the other axes. A comparison that
      cannot be solved gives all indices.
-   - with `every`: a subset of the indices in the region for all of them. A comparison that cannot be solved gives
-     none. */
+   - with `every`: a subset of the indices in the region for all indices of the other axes. A comparison that cannot
+     be solved gives none. */
 #include "analysis.h"
 
 #include <string.h>
@@ -316,7 +316,7 @@ static struct set not_negative(const struct solver *s, struct form f)
 static struct set compare(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     struct module *m = s->m;
-    /* No side has the solved axis. */
+    /* Neither side has the solved axis. */
     if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) {
         const struct expr *low = expr_extreme(m, less, s->every), *high = expr_extreme(m, more, !s->every);
         return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
@@ -339,7 +339,7 @@ static const struct expr *find_choice(const struct solver *s, const struct expr 
     if (e->type == TYPE_REAL) return NULL;
     if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && !has_axis(s, e) && expr_extreme(m, e, false) &&
         expr_extreme(m, e, true))
-        return NULL; /* bounds of e are known */
+        return NULL; /* no choice is needed, because bounds of e are known */
     bool choice = expr_axes(e) != 0;
     if (e->op == EXPR_SELECT)
         *condition = a, *one = b, *other = e->arg[2];
@@ -387,7 +387,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    /* A replaced choice can make a divisor 0. A SELECT excludes this case. */
+    /* The replacement of a choice can make a divisor 0. A SELECT excludes this case. */
     if (divides_by_zero(e)) return nothing();
     bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);

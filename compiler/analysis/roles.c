@@ -41,7 +41,7 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
 }
 
-/* Sets the rows if the output solves a linear system without features, so no state gives the solution: the rows are
+/* Handles an output that is the solution of a linear system without features, which no state can give. The rows are
    the equations. */
 static void find_equations(const struct graph *g, const struct value *result, struct roles *out)
 {
@@ -174,7 +174,7 @@ static bool group_follows(const struct graph *g, const int *group, int a, int b)
     return found;
 }
 
-/* Numbers the groups so that each follows those whose outputs it reads. */
+/* Numbers the groups so that each group has a higher number than the groups whose outputs it reads. */
 static void order_groups(const struct graph *g, int *group, int groups)
 {
     int *const number = arena_alloc(g->module->arena, ((size_t)groups + 1) * sizeof *number);

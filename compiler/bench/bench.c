@@ -134,8 +134,8 @@ static void release(struct prepared *p)
 
 /* ---- the work of a point ---- */
 
-/* Returns the expected time of a call: the roofline's time, multiplied by a correction. The correction is measured
-   time / roofline's time at the last length with the same heads and threads. */
+/* Returns the expected time of a call: the roofline's time, multiplied by a correction. The correction is the
+   measured time / the roofline's time, at the last length with the same heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int entry)
 {
     const struct bench_point *here = &b->point[point];

@@ -1,5 +1,5 @@
 /* Declarations of attnc bench.
-   - An entry is a spec with forward, backward or, with --decode, appending tokens.
+   - An entry is a spec and the measured call: forward, backward, or with --decode, appending tokens.
    - A point is a length, a number of heads and a number of threads. Every entry is measured at every point. */
 #ifndef ATTNC_BENCH_REQUEST_H
 #define ATTNC_BENCH_REQUEST_H
@@ -37,7 +37,7 @@ struct bench_result {
     int64_t tokens; /* the number of tokens that a call appends */
     double read;    /* bytes that a step reads */
     size_t state;   /* the size of the state in bytes */
-    double reach;   /* FLOPs to make the state at the position */
+    double reach;   /* FLOPs to build the state before the first call */
 };
 struct bench_point {
     /* The number of queries and of keys. With --decode: the number of tokens in the state before the first call. */

@@ -85,14 +85,15 @@ struct rates {
 /* Rates of a core per cycle for a machine that was not measured. They are from the table of targets and constants.h.
    Without matrix units, the units' rate is 0. */
 double nominal_peak(const struct target *t, enum dtype dtype);
-/* The cycles of a core for a random number of dropout. */
+/* The cycles that a core takes for one random number of dropout. */
 double random_cycles(const struct target *t, enum dtype dtype);
 struct rates nominal_rates(const struct target *t, enum dtype dtype);
 /* Returns the name of the fastest instructions of the products, such as "AMX". Sets *on_units to whether some
    products are on matrix units. */
 struct call_parts;
 const char *parts_unit(const struct call_parts *p, bool *on_units);
-/* cache: the size of a cache in bytes, or 0. If all arrays fit in it, no bytes count. */
+/* Returns the amounts of a call. `cache`: the size of a cache in bytes, or 0. If all arrays fit in the cache, no
+   bytes count. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache);
 /* The compilations that run one after another in a call, such as the parts of the gradients. `whole` has one graph

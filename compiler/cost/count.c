@@ -26,7 +26,7 @@ struct counter {
     struct module *m;
     const struct problem_size *size;
     struct ids ids;
-    int query, key, chunk; /* axes, or -1 */
+    int query, key, chunk; /* the axes of queries, keys and chunks, or -1 */
     int64_t extent[MAX_AXES];
     double useful[MAX_AXES];    /* the extents of constant axes. Equal features count once */
     const struct expr **needed; /* for each value: the region of its points that are used, or NULL */
@@ -282,8 +282,8 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* To save time, one query is counted in place of several neighbours. Returns their number, for at most MAX_TESTS
-   tests. One query takes `spent_each` tests. */
+/* To save time, one query is counted in place of several neighbours. Returns the number of these neighbours, so
+   that there are at most MAX_TESTS tests. One query takes `spent_each` tests. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
     int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
@@ -598,7 +598,7 @@ static double *make_lists(const struct counter *x, int64_t lists, int64_t count,
     return number;
 }
 
-/* Returns the axis of blocks of queries of a parameter with lists, or -1. */
+/* Returns the axis of query blocks of a parameter with lists of blocks, or -1. */
 static int axis_of_lists(const struct graph *g, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)
@@ -619,7 +619,7 @@ unsigned assumed_integers(const struct graph *g)
     return kinds;
 }
 
-/* Makes the assumed integers (cost.h), the same for every batch entry and head. */
+/* Makes the assumed integers (cost.h). They are equal for all batch entries and heads. */
 static void make_ids(struct counter *x)
 {
     double *const half = arena_alloc(x->m->arena, sizeof *half), *const one = arena_alloc(x->m->arena, sizeof *one);

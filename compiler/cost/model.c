@@ -97,8 +97,8 @@ double fold_work(const struct compilation *c)
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
-/* Returns the work of the quadratic form for one query with `keys` keys. Each tile of queries repeats the work per
-   key, and divides it among its queries. */
+/* Returns the work of the quadratic form for one query with `keys` keys. The work per key is done once for each
+   tile of queries, so the queries of a tile share it. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
@@ -113,11 +113,10 @@ static double tokens_of(const struct problem_size *size)
 }
 
 /* The products of bf16 to count.
-   - matrix: true: products on matrix units; false: all other products
-   - token: true: products for one token; false: products for one pair
-   - terms: true: operands are sums of bf16 terms, and each product of two terms counts; false: each product counts
-     once
-   - copies: true: the work of copying operands counts; false: the products count */
+   - matrix: whether to count products on matrix units. Otherwise, counts all other products.
+   - token: whether to count products for one token. Otherwise, counts products for one pair.
+   - terms: whether operands are sums of bf16 terms. Then each product of two terms counts.
+   - copies: whether to count the work of copying operands instead of the products. */
 struct wanted {
     bool matrix, token, terms, copies;
     double chunk; /* the number of tokens in a chunk */
@@ -238,7 +237,7 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
                         : 0;
     if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
-    /* Saved = 0, so the length does not depend on the target. */
+    /* `saved` is 0, so the length does not depend on the target. */
     long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0);
     if (linear->spec->max_length && linear->spec->max_length < length)
         return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",

@@ -17,7 +17,8 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->program.linear && !c->program.few;
 }
 
-/* Programs with a caller's state stay in f32, because its bits must not depend on the division into calls. */
+/* Programs with a caller's state stay in f32, because the bits of the state must not depend on the division into
+   calls. */
 static bool may_use_matrix_units(const struct compilation *c)
 {
     const struct program *const program = &c->program;
@@ -101,7 +102,7 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
 }
 
 /* If the next statement only multiplies the product by a constant, removes it and puts the constant into `times`.
-   Other readers prevent this. */
+   Does nothing if the product has other readers. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;

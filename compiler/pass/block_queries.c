@@ -87,7 +87,7 @@ static bool set_first(const struct stmt *s, int a)
     return false;
 }
 
-/* Whether tile a need not be held (stored for each tile of queries in the block): at most one loop uses it, and sets
+/* Whether tile a need not be stored for each tile of queries in the block. Then at most one loop uses a, and sets
    it first. */
 static bool of_one_loop(const struct blocks *x, int a)
 {

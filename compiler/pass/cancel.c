@@ -41,7 +41,7 @@ static void split(struct module *m, const struct stmt *s, const struct expr *e, 
         *others = plus(m, *others, e, negative);
 }
 
-/* Returns the operand equal to `to`, or -1. */
+/* Returns the number of the operand of s that equals `to`, or -1. */
 static int operand_of(const struct stmt *s, const struct ref *to)
 {
     for (int k = 0; k < s->operands; k++)
@@ -49,7 +49,8 @@ static int operand_of(const struct stmt *s, const struct ref *to)
     return -1;
 }
 
-/* Returns e with leaf + positions for `leaf`. leaf - m becomes leaf + (positions - m), so large terms cancel first. */
+/* Returns e with `leaf` replaced by leaf + positions. leaf - m becomes leaf + (positions - m), so large terms
+   cancel first. */
 static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf,
                                          const struct expr *positions)
 {

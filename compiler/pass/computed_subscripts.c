@@ -57,7 +57,7 @@ static const struct stmt *loop_over(const struct walk *x, int axis)
     return NULL;
 }
 
-/* Returns the maximum size of a current range of the axis, or 0. */
+/* Returns the maximum size of a current range of the axis, or 0 if it is unknown. */
 static int64_t width(const struct walk *x, int axis)
 {
     const struct stmt *const loop = loop_over(x, axis);
@@ -89,9 +89,9 @@ static struct stmt *copy_into(struct walk *x, struct array tile, const struct re
 
 /* The elements of a strip. Each stands for a difference (index of `lane`) - (index of `other`). */
 struct differences {
-    int axis, lane, other; /* axis: of the strip, or -1 */
+    int axis, lane, other; /* `axis`: the axis of the strip, or -1 */
     int64_t extent;
-    const struct expr *lowest; /* the smallest difference, of element 0 */
+    const struct expr *lowest; /* the smallest difference, which belongs to element 0 */
 };
 
 /* Makes the axis of a strip, unless a current range is not consecutive or there are too many axes. */

@@ -42,7 +42,7 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* Splits `fold`, a loop over chunks, at chunk number `full`. Chunks from there on are not added to the state. */
+/* Splits `fold`, a loop over chunks, at chunk number `full`. Chunks from `full` on are not added to the state. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;

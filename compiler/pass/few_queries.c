@@ -29,7 +29,7 @@ static bool looked_up(const struct rows *x, const struct value *v)
     return v->operands == 0 && !side_by_side(x, v);
 }
 
-/* Whether another value than a map reads v. */
+/* Whether a value other than a map reads v. */
 static bool multiplied(const struct graph *g, const struct value *v)
 {
     for (int u = 0; u < g->values; u++)

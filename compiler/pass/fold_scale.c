@@ -13,7 +13,7 @@ static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const 
     return false;
 }
 
-/* Returns leaf * constant in e. Returns NULL if there is none, or `leaf` also occurs elsewhere. */
+/* Returns the product leaf * constant in e. Returns NULL if there is none, or if `leaf` also occurs elsewhere. */
 static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
     const struct expr *found = NULL;

@@ -4,8 +4,8 @@
    - Other operands are split into two bf16 terms, the rounded number and its error: about 2^-16 of their size. One term
      is not enough if features can be negative, because products may cancel.
    - If rows are divided by a sum of weights of both signs, all products stay in f32.
-   - If weights are a power of a product, it stays in f32, because the power multiplies its error. Exception: in a
-     product of a parameter with stored rows, the parameter is split into three terms, which hold all digits. */
+   - If weights are a power of a product, the product stays in f32, because the power multiplies its error. Exception:
+   in a product of a parameter with stored rows, the parameter is split into three terms, which hold all digits. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -155,7 +155,8 @@ static void raise_powers(struct states *x, const struct stmt *s, const struct st
 /* Whether an array depends on the square or a higher power of dot's result. */
 static bool is_raised(struct states *x, const struct stmt *dot)
 {
-    const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* includes the copies made for other products */
+    /* The number includes the copies made for other products. */
+    const size_t size = (size_t)x->l->arrays * sizeof *x->power;
     bool after = false, raised = false;
     x->power = memset(arena_alloc(x->l->module->arena, size), 0, size);
     x->power[dot->assign[0].to.of] = 1;

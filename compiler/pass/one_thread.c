@@ -1,6 +1,6 @@
 /* If one thread processes a whole head, it needs no slots (pass/expose_state.c). Queries of a chunk read the carried
    state, and then the product that sums the chunk adds to it. A state thus goes through the caches once per chunk,
-   instead of four times. Terms and compensation stay, so the bits are those of several threads. */
+   instead of four times. Terms and compensation stay, so the bits do not change. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 
@@ -88,7 +88,8 @@ static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool
     }
 }
 
-/* Returns list s without slots in the folds. If a product adds to `carried` directly, 'carried += slot' is removed. */
+/* Returns list s with folds that use no slots. If a product adds to `carried` directly, 'carried += slot' is
+   removed. */
 static struct stmt *without_slots(const struct folding *x, struct stmt *s)
 {
     struct stmt *first = NULL, **end = &first;

@@ -13,7 +13,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
 {
     if (!ref_uses_axis(r, lane)) return true;
     const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(a->dtype));
-    if (copies_elements(c->loops, r, lane, lanes)) return true; /* left to the pass computed_subscripts */
+    if (copies_elements(c->loops, r, lane, lanes)) return true; /* the pass computed_subscripts copies these elements */
     if (a->kind == ARRAY_TILE) return ref_axis(r, r->rank - 1) == lane;
     const struct axis *axis = &c->loops->module->axis[lane];
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;

@@ -39,9 +39,9 @@ void bound_loops(const struct compilation *c, struct loops *l);
 enum { MAX_LOOPS = 12 }; /* the maximum depth of loops */
 /* Returns a tile that holds a copy of array `from`. `loops`: the `depth` loops around the reader, outermost first.
    (pack.c)
-   - An existing copy is reused. A new one is made in the innermost loop that is parallel or runs over an axis of the
-     array.
-   - The tile's last axis is `lane`, with extent `lane_extent`. -1: the axes keep their order.
+   - An existing copy is reused. A new one is made in the innermost loop that is parallel or runs over an axis of
+     the array.
+   - The tile's last axis is `lane`, with extent `lane_extent`. If `lane` is -1, the axes keep their order.
    - `unit`: the matrix unit that reads the tile, or NULL */
 enum packing {
     PACK_NUMBERS,      /* numbers in the type of sums (f32 for bf16 and f16) */
@@ -75,7 +75,8 @@ enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
-    bool cleanup;                                /* runs when a pass requires a property that it establishes */
+    /* This pass runs when another pass requires a property that this one establishes. */
+    bool cleanup;
     unsigned requires, establishes, invalidates; /* sets of PROPERTY_…, as bits */
     void (*run)(struct compilation *c);
 };
@@ -87,8 +88,8 @@ extern const int pass_count;
 
 /* Called after every pass. Returns false to stop. */
 typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
-/* Runs the pipeline on c and verifies the program after every pass. `hook` may be NULL. Returns false if it stopped,
-   or after an error. */
+/* Runs the pipeline on c and verifies the program after every pass. `hook` may be NULL. Returns false if `hook`
+   stopped it, or after an error. */
 bool passes_run(struct compilation *c, pass_hook *hook, void *user);
 /* Like passes_run, for the `count` passes at `pass`. Reports an error if a required property cannot be established. */
 bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user);

@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN = 16, MIN_TILE = 16 };
-/* Costs are estimated for at least LENGTH tokens and PERIODS periods. The fixed cost of a tile is that of
-   TILE_OF_KEYS keys, or TILE_OF_QUERIES queries. */
+/* Costs are estimated for at least LENGTH tokens and PERIODS periods. The fixed cost of a tile equals the cost of
+   TILE_OF_KEYS keys, or of TILE_OF_QUERIES queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
 /* If a plan has shorter tiles of queries than those chosen, it must cost less than CLEAR_GAIN times the lowest cost
@@ -46,7 +46,7 @@ static const struct expr *negated(struct module *m, const struct expr *e)
     case EXPR_NE: return expr_make(m, e->op == EXPR_EQ ? EXPR_NE : EXPR_EQ, a, b, NULL);
     case EXPR_LE:
     case EXPR_LT:
-        if (a->type == TYPE_REAL || b->type == TYPE_REAL) break; /* not for reals, which may be NaN */
+        if (a->type == TYPE_REAL || b->type == TYPE_REAL) break; /* reals are excluded, because they may be NaN */
         return expr_make(m, e->op == EXPR_LE ? EXPR_LT : EXPR_LE, b, a, NULL);
     default: break;
     }
@@ -314,7 +314,8 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
     p->queries->apart = true;
 }
 
-/* Returns the estimated cost of the plan's loops, or of the current ones if `plan` is NULL, in pairs. */
+/* Returns the estimated cost of the plan's loops, in pairs. If `plan` is NULL, returns the cost of the current
+   loops. */
 static double cost_of(const struct compilation *c, const struct terms *all, const struct plan *plan)
 {
     struct loops *const tried = loops_copy(c->loops);
@@ -330,7 +331,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     double cost = 0;
     for (int k = 0; k < all->count; k++)
         if (PERIODS * all->term[k].period.period > length) length = PERIODS * all->term[k].period.period;
-    for (int divisor = 1; divisor <= 2; divisor++) { /* half the length, too, because a mask may end at a position */
+    /* Half the length is tried, too, because a mask may end at a position. */
+    for (int divisor = 1; divisor <= 2; divisor++) {
         const int64_t n = length / divisor;
         const double all_keys = (double)n;
         struct ids ids = {0}; /* the estimate assumes that integers allow all keys of a sequence */
@@ -343,8 +345,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     return cost * (1 + TILE_OF_QUERIES / tile);
 }
 
-/* Splits term t into two, for positions p >= 0 and p < 0 of the query, if more conditions are then periodic for p >=
-   0. p < 0 occurs with more queries than keys. */
+/* Splits term t into a term for positions p >= 0 of the query and a term for p < 0. Does so if more conditions are
+   then periodic for p >= 0. Positions below 0 occur if there are more queries than keys. */
 static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, struct terms *all, struct term *t)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;

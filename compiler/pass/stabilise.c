@@ -238,8 +238,8 @@ static const struct expr *exponent_of_quotient(struct scaling *s, const struct e
     return expr_make(s->m, s->degree ? EXPR_DIV : EXPR_SUB, a ? a : expr_real(s->m, s->degree ? 1 : 0), b, NULL);
 }
 
-/* Rewrites a constant as p^degree * e, with p a power of two and e close to 1. Degree 0: an extreme constant becomes
-   2^p * e. */
+/* Rewrites a constant as p^degree * e, with p a power of two and e close to 1. With degree 0, rewrites an extreme
+   constant as 2^p * e. */
 static void split_constant(struct scaling *s, struct power *p)
 {
     static const double FAR = 100;
@@ -268,7 +268,7 @@ static void split_exponential(struct scaling *s, struct power *p)
     p->e = others ? others : expr_real(s->m, 1);
 }
 
-/* Scales a->e and b->e to the larger exponent, and returns it. The constant 0 has any exponent. */
+/* Scales a->e and b->e to the larger exponent, and returns this exponent. The constant 0 has any exponent. */
 static const struct expr *agree(struct scaling *s, struct power *a, struct power *b)
 {
     if (expr_is_real(a->e, 0)) a->exponent = b->exponent;
@@ -464,7 +464,7 @@ static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 
 /* ---- the rewriting ---- */
 
-enum { OF_WEIGHT = -2 }; /* an inner sum, rewritten with its weight */
+enum { OF_WEIGHT = -2 }; /* the value is an inner sum, which is rewritten with its weight */
 
 struct stabilising {
     struct graph *g;
@@ -492,7 +492,7 @@ static void insert(struct stabilising *x, int at, struct value v)
     x->joined_value += x->joined_value >= at;
 }
 
-/* Returns a value before `at` equal to v, or -1. */
+/* Returns a value before `at` that equals v, or -1. */
 static int find_equal(const struct graph *g, int at, const struct value *v)
 {
     for (int k = 0; k < at; k++)

@@ -49,8 +49,8 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* Adds the value 'before op e', one number per row, and returns it. If `before` is -1, adds e, or -e for EXPR_SUB.
-   e is an expression of v. */
+/* Adds a value with one number per row, (before op e), and returns it. If `before` is -1, the number is e, or -e
+   for EXPR_SUB. e is an expression of v. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;
@@ -119,7 +119,8 @@ static const struct expr *times(const struct graph *g, const struct expr *e, dou
     return constant == 1 ? e : expr_make(g->module, EXPR_MUL, e, expr_real(g->module, constant), NULL);
 }
 
-/* Adds the sum over the row of constant * scale * element, with the shift if `shifted`. Returns it. */
+/* Adds a value with the sum over the row of constant * scale * element, plus the shift if `shifted`. Returns the
+   value. */
 static int sum_of_row(struct rows *x, const struct row *row, bool shifted)
 {
     const struct graph *g = x->g;

@@ -79,7 +79,7 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
-/* Whether the stream is the axis of blocks with the caller's lists. */
+/* Whether e draws blocks of the stream from the caller's lists. */
 static bool lists_along(const struct expr *e, int stream)
 {
     if (e->op == EXPR_DRAWN && e->draw->name && stream >= 0 && expr_axes(e->arg[0]) >> stream & 1) return true;

@@ -17,9 +17,9 @@
    Forward stores them for the gradients (pass/differentiate/save.c). */
 enum program_kind {
     PROGRAM_FORWARD,
-    PROGRAM_FORWARD_SAVING, /* forward, and stores the saved rows */
+    PROGRAM_FORWARD_SAVING, /* forward that also stores the saved rows */
     PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for a backward without a saving forward */
-    PROGRAM_ROW_SUMS,       /* sums over each row of `dout`, for several gradients */
+    PROGRAM_ROW_SUMS,       /* computes sums over each row of `dout`, which several gradients use */
     /* Computes gradients from saved rows and row sums. If a gradient is a sum over all rows, computes only the sum
        of each slice. */
     PROGRAM_GRADIENTS,
@@ -30,10 +30,10 @@ enum program_kind {
     PROGRAM_UNSAVED,
     PROGRAM_EXTEND,         /* forward for new tokens, with a state that has the sums of all full chunks */
     PROGRAM_FOLD_STATES,    /* adds a second state, of n_k keys, to the caller's state */
-    PROGRAM_QUERY_PREPARED, /* forward with prepared (normalised, rotated, …) keys of a state */
+    PROGRAM_QUERY_PREPARED, /* forward that reads prepared (normalised, rotated, …) keys from a state */
     PROGRAM_PREPARE_KEYS,   /* prepares new keys for a state */
-    PROGRAM_PREFIX_TERMS,   /* the terms of prefix sums (pass/prefix_sums.c) */
-    PROGRAM_CORRECT_VALUES  /* the corrected values of the delta rule (pass/correct_values.c) */
+    PROGRAM_PREFIX_TERMS,   /* computes the terms of prefix sums (pass/prefix_sums.c) */
+    PROGRAM_CORRECT_VALUES  /* computes the corrected values of the delta rule (pass/correct_values.c) */
 };
 
 /* The program of a compilation, and its form. */
@@ -43,7 +43,7 @@ struct program {
     bool linear;     /* the linear form. false: the quadratic form */
     bool few;        /* the quadratic form for few queries */
     bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
-    bool of_terms;   /* gradients of the terms of prefix sums */
+    bool of_terms;   /* computes gradients from the gradient of the terms of prefix sums */
     bool short_tile; /* PROGRAM_EXTEND with tiles of FEW_TOKENS queries, for calls with few tokens */
 };
 
@@ -53,25 +53,26 @@ bool program_is_forward(const struct program *p);
 bool program_saves_rows(const struct program *p);
 /* Whether the program computes rows of the result, or saved rows, from pairs. */
 bool program_sums_rows(const struct program *p);
-bool program_is_backward(const struct program *p);       /* computes gradients, or a step towards them */
-bool program_is_differentiated(const struct program *p); /* computes gradients, or saves rows for gradients */
-/* Outputs gradients, of which the caller may request only some. */
+bool program_is_backward(const struct program *p); /* whether it computes gradients, or a step towards them */
+/* Whether it computes gradients, or saves rows for gradients. */
+bool program_is_differentiated(const struct program *p);
+/* Whether it outputs gradients, of which the caller may request only some. */
 bool program_outputs_gradients(const struct program *p);
-bool program_has_weight_gradients(const struct program *p); /* differentiates weights of pairs */
+bool program_has_weight_gradients(const struct program *p); /* whether it differentiates weights of pairs */
 bool program_reads_saved(const struct program *p);
 bool program_recomputes_saved(const struct program *p);
 bool program_sums_dout(const struct program *p);
 bool program_adds_totals(const struct program *p);
 bool program_takes_sums(const struct program *p);
 bool program_is_unsaved(const struct program *p);
-bool program_keeps_state(const struct program *p); /* has carried sums in the caller's state */
+bool program_keeps_state(const struct program *p); /* whether it has carried sums in the caller's state */
 bool program_folds_states(const struct program *p);
 bool program_takes_prepared(const struct program *p);
 bool program_prepares_keys(const struct program *p);
 bool program_computes_terms(const struct program *p);
 bool program_corrects_values(const struct program *p);
-/* The base name of the program's C functions, such as "rows" or "linear_saved". NULL if the program outputs
-   gradients, whose names are used instead. */
+/* Returns the base name of the program's C functions, such as "rows" or "linear_saved". Returns NULL if the program
+   outputs gradients, whose names are used instead. */
 const char *program_function(const struct program *p);
 
 /* Limits:
@@ -92,16 +93,16 @@ struct separated_form {
     double near_keys;   /* the mean number of keys that a query attends to directly */
 };
 
-/* The graphs of the programs that compute gradients (pass differentiate). NULL: not needed. */
+/* The graphs of the programs that compute gradients (pass differentiate). A graph that is not needed is NULL. */
 struct gradient_graphs {
-    int groups;  /* groups of gradients that share loops */
+    int groups;  /* the number of groups of gradients that share loops */
     int results; /* the number of forward's outputs. In `saving`, the saved rows follow them */
     struct graph *saving, *row_sums, *totals, *from_sums;
     const struct graph *parts; /* the gradients of all groups. An input with `sums` is an output of another group */
 };
 
 struct tiling {
-    int64_t tile_q, tile_k; /* queries and keys of a tile */
+    int64_t tile_q, tile_k; /* the number of queries, and of keys, in a tile */
     /* The number of queries whose tiles share packed tiles of keys (pass/block_queries.c). 0: no sharing. */
     int64_t block_q;
     int64_t feature_part; /* the number of features of a tile (pass/feature_parts.c). 0: all */
@@ -118,7 +119,7 @@ struct state_layout {
 
 /* Statements for a thread that processes a whole head (pass/one_thread.c), or NULL.
    - keys: adds a chunk's sums to the carried state, after the chunk's queries
-   - folds: additions that are no part of a product */
+   - folds: the additions to carried states that are no part of a product */
 struct one_thread_body {
     const struct stmt *keys, *folds;
 };
@@ -127,7 +128,7 @@ struct register_block {
     /* A product uses rows * vectors registers for accumulators, `vectors` for the second operand and one for the
        first. */
     int rows, vectors;
-    int unroll; /* vectors that a map computes at a time */
+    int unroll; /* the number of vectors that a map computes at a time */
 };
 
 /* One program compiled for one target: the input and results of all passes (pass/pipeline.c, pass/pipeline.def). */
@@ -139,7 +140,7 @@ struct compilation {
     struct program program;
     const struct graph *source; /* the graph before the first pass */
     struct graph *graph;
-    struct loops *loops; /* NULL before the lower pass */
+    struct loops *loops; /* NULL until the pass lower has run */
     const char *reason;  /* why the program lacks the requested form, or NULL */
     struct separated_form separated;
     struct gradient_graphs gradients;
@@ -149,18 +150,18 @@ struct compilation {
     struct register_block registers;
 };
 
-/* The form as a word, such as "linear". (knob.c) */
+/* Returns the form as a word, such as "linear". (knob.c) */
 const char *compilation_form(const struct compilation *c);
-/* The kind of products for messages: " on matrix units", " with products of bf16", or "". */
+/* Returns the kind of products for messages: " on matrix units", " with products of bf16", or "". */
 const char *compilation_products(const struct compilation *c);
 bool heads_are_many(const struct problem_size *size);  /* whether the form "heads" serves this call */
 bool queries_are_few(const struct problem_size *size); /* whether the form "few" serves this call */
-/* The number of queries that share one read of a key. */
+/* Returns the number of queries that share one read of a key. */
 int64_t queries_together(const struct compilation *c);
-/* The tiles for messages, such as "16 queries and 96 keys, in blocks of 256 queries". */
+/* Returns the sizes of tiles for messages, such as "16 queries and 96 keys, in blocks of 256 queries". */
 const char *compilation_tiles(struct arena *arena, const struct compilation *c);
 
-/* The value of the knob in the schedule, or `otherwise` if the schedule does not set it. */
+/* Returns the value of the knob in the schedule, or `otherwise` if the schedule does not set it. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
 
 /* The value of the knob `crossover` that switches the linear form off. */
@@ -207,9 +208,10 @@ void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, cons
 
 enum { DEFAULT_ROWS = 6 };
 
-/* The maximum number of vectors in a register block of `rows` rows. */
+/* Returns the maximum number of vectors in a register block of `rows` rows. */
 int schedule_max_vectors(const struct target *t, int64_t rows);
-/* The schedule's register block, made smaller if the target has too few registers. `s` NULL: the default. */
+/* Returns the schedule's register block, made smaller if the target has too few registers. If `s` is NULL, returns
+   the default block. */
 struct register_block schedule_block(const struct target *t, const struct schedule *s);
 
 #endif

@@ -1,7 +1,8 @@
 /* The machines that code is generated for.
    - target: a class of machines with common instructions, such as "x86-64-v4"
    - feature: an instruction set extension that only some machines of a target have, such as AMX
-   - version: a target with some of its features; a kernel has code for several versions and chooses one at run time */
+   - version: a target with some of its features. A kernel has code for several versions and chooses one at run
+     time. */
 #ifndef ATTNC_TARGET_H
 #define ATTNC_TARGET_H
 
@@ -18,22 +19,22 @@ enum architecture { ANY_ARCHITECTURE, X86_64, AARCH64, ARCHITECTURES };
 struct matrix_unit {
     /* The number of rows of a tile register, and of bf16 elements in a row. */
     int rows, depth;
-    int product_cycles, load_cycles, store_cycles; /* per tile register */
+    int product_cycles, load_cycles, store_cycles; /* cycles per tile register */
     int queries, keys, sweep, block;               /* default sizes of tiles and blocks */
 };
 
 /* A target, or a version with the features in `features` (target.c, target.def). */
 struct target {
-    const char *name;      /* "x86-64-v4" */
-    const char *suffix;    /* "v4", the suffix of C function names */
+    const char *name;      /* such as "x86-64-v4" */
+    const char *suffix;    /* the suffix of C function names, such as "v4" */
     const char *attribute; /* argument of __attribute__((target)), or "" if none is needed */
     const char *guard;     /* preprocessor condition for the architecture. "": always */
     const char *supported; /* C condition: the machine has the instructions. "": always */
     const char *faster;    /* C condition: this version is faster than less capable versions. "": always */
-    const char *vectors;   /* "AVX-512" */
+    const char *vectors;   /* the name of the vector instructions, such as "AVX-512" */
     enum architecture architecture;
     bool by_default;                        /* attnc compiles for it if the user names no target */
-    bool scales, converts_f16, takes_roots; /* has these vector instructions (target.def) */
+    bool scales, converts_f16, takes_roots; /* the target has vector instructions for these operations (target.def) */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
     /* How many rows ahead keys and values are prefetched: for one query, for one query with 16-bit keys, for several
@@ -44,25 +45,28 @@ struct target {
     unsigned features; /* bit 1 << TARGET_…: this version may use the feature */
     struct {
         const char *attribute, *unit; /* NULL: no machine of the target has the feature */
-        int multiply_adds;            /* per cycle and core */
+        int multiply_adds;            /* the number of multiply-adds per cycle and core */
         const char *supported, *faster;
     } with[TARGET_FEATURES];
     struct matrix_unit matrix;
 };
 /* Returns the target without features, or NULL. "native" is the best target of this machine, with its cache sizes. */
 const struct target *target_find(const char *name);
-bool target_runs(const struct target *t); /* whether this machine can run it, faster than less capable versions */
+/* Whether this machine can run it, and runs it faster than less capable versions. */
+bool target_runs(const struct target *t);
 bool target_has(const struct target *t, enum target_feature feature);
 /* Sets `version` to the versions for a spec of this dtype, the most capable first. Returns their number. */
 int target_versions(struct arena *arena, const struct target *t, enum dtype dtype, const struct target **version);
-/* The name of the feature's unit, such as "AMX", and its bf16 multiply-adds per cycle and core. */
+/* Return the name of the feature's unit, such as "AMX", and its bf16 multiply-adds per cycle and core. */
 const char *target_unit(const struct target *t, enum target_feature feature);
 int target_multiply_adds(const struct target *t, enum target_feature feature);
-const char *target_features_text(struct arena *arena, const struct target *t); /* " with products of bf16", or "" */
-/* The number of the target's row in target.def. 0 is the most capable target. */
+/* Returns " with products of bf16", or "". */
+const char *target_features_text(struct arena *arena, const struct target *t);
+/* Returns the number of the target's row in target.def. 0 is the most capable target. */
 int target_rank(const struct target *t);
-const struct target *target_at(int rank);                /* the target with this rank, or NULL after the last rank */
-const char *target_architecture(const struct target *t); /* "x86_64", or "any" */
+/* Returns the target with this rank, or NULL after the last rank. */
+const struct target *target_at(int rank);
+const char *target_architecture(const struct target *t); /* returns "x86_64", or "any" */
 /* Whether attnc compiles for this target without --target. `machine`: an architecture such as "arm64". NULL means
    this machine. */
 bool target_is_default(const struct target *t, const char *machine);

@@ -15,18 +15,18 @@
 
 #include "../../schedule/schedule.h"
 
-/* A summand of a gradient: value / by inside the region `where`, otherwise 0, and 0 if `by` is 0. It is constant
-   along axes that it lacks. */
+/* A summand of a gradient. Inside the region `where`, it is value / by. It is 0 outside, and where `by` is 0. It is
+   constant along axes that it lacks. */
 struct gradient_term {
     int value;                /* the number of the graph's value */
     int by;                   /* the value that divides the term, or -1. Its axes are axes of the term */
-    const struct expr *where; /* NULL: everywhere */
+    const struct expr *where; /* the region of the term. NULL: everywhere */
 };
 
 /* A use of a carried state S, which contributes to its gradient:
    - user: the CONTRACT that reads S
-   - operand: 0 or 1, its operand S[chunk of the query]
-   - term: the gradient of its result */
+   - operand: the number of the user's operand S[chunk of the query], 0 or 1
+   - term: the gradient of the user's result */
 struct state_gather {
     int user, operand;
     struct gradient_term term;
@@ -43,7 +43,7 @@ struct reversal {
     int out, given_out, given_dout;
     const struct graph *before; /* the graph of forward */
     bool *active;               /* for each value: whether it depends on an input or a learned parameter */
-    /* Of each value of forward: the terms of its gradient. A carried state has gathers instead. */
+    /* For each value of forward: the terms of its gradient. For a carried state: its uses, in `gather`. */
     struct {
         int terms, term_capacity, gathers;
         struct gradient_term *term;
@@ -61,8 +61,8 @@ void reversal_fail(struct reversal *x, const char *what);
 int reversal_append(struct reversal *x, struct value v);
 /* Returns the operand of the unfinished map that reads r, and adds it if needed. */
 const struct expr *reversal_operand(struct reversal *x, struct value *map, struct ref r);
-const struct expr *reversal_value(struct reversal *x, struct value *map, int v); /* reads v along its own axes */
-/* Finishes a map with expression e, without unused axes and operands. Returns it. */
+const struct expr *reversal_value(struct reversal *x, struct value *map, int v); /* reads v along the axes of v */
+/* Appends the unfinished map with expression e to the graph, without unused axes and operands. Returns its number. */
 int reversal_map(struct reversal *x, struct value *map, const struct expr *e);
 uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes: bit a stands for axis a */
 uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v, as bits */
@@ -77,11 +77,11 @@ bool is_carried_state(const struct reversal *x, int v);
 /* Adds a term to the gradient of the value that r reads. Example: if r is x[j + 1 - 2 * (j % 2)], the term of j goes
    to the swapped element of x. */
 void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient_term t);
-/* Adds a term to the gradient of value v. The term's axes are v's. */
+/* Adds a term to the gradient of value v. The term has the axes of v. */
 void reversal_give(struct reversal *x, int v, struct gradient_term t);
 /* Returns the gradient of v: the sum of its terms. v must have a term. */
 struct gradient_term reversal_gradient(struct reversal *x, int v);
-/* Returns an equal term without divisor. */
+/* Returns a term that is equal to t and has no divisor. */
 struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t);
 /* Returns a term that is equal to t and has neither a divisor nor a region. */
 struct gradient_term reversal_plain(struct reversal *x, struct gradient_term t);
@@ -107,7 +107,7 @@ struct normalised {
 /* Whether normalise_weight can fold the divisor `by` into the weight. The weight needs an exponential or a power
    that may overflow. */
 bool takes_divisor(const struct reversal *x, int weight, int by);
-/* Makes the values of struct normalised, if takes_divisor. */
+/* Makes the values of struct normalised. takes_divisor must be true. */
 struct normalised normalise_weight(struct reversal *x, int weight, int by);
 /* Returns e / `by`, for a product e with a factor exp(x). Writes this factor as exp(x - log(by)), because exp(x)
    alone may overflow. Returns NULL if e has no such factor or is bounded, or if `by` may be negative. (weight.c) */

@@ -42,7 +42,8 @@ static bool scales_stream(const struct graph *g, const struct roles *roles, int 
     return false;
 }
 
-/* Returns the operand of `user`, 0 or 1, that is v. Returns -1 if the factor of v cannot be moved there. */
+/* Returns the operand of `user`, 0 or 1, that is v. Returns -1 if the factor of v cannot move to the pairs of
+   `user`. */
 static int operand_of(const struct graph *g, const struct roles *roles, const struct value *user, int v)
 {
     const int at = user->operand[0].of == v ? 0 : 1;

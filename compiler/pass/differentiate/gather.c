@@ -14,7 +14,7 @@ struct solution {
     uint32_t taken;           /* axes that t may not use, as bits */
     int free, of[MAX_FREE];   /* the free axes */
     const struct expr *valid; /* the condition that g(d, t) is a feature. NULL: it always is */
-    int known;                /* known equalities: from[k], a quotient or remainder of f, is to[k] */
+    int known;                /* the number of known equalities: from[k], a quotient or remainder of f, equals to[k] */
     const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
 };
 
@@ -23,7 +23,7 @@ static const struct expr *make(const struct solution *s, enum expr_op op, const 
     return expr_make(s->x->m, op, a, b, NULL);
 }
 
-/* The value of an integer expression at an index of each axis. */
+/* Returns the value of an integer expression at the given index of each axis. */
 static int64_t at(const struct expr *e, const int64_t *index)
 {
     const struct environment env = {.index = index};

@@ -65,7 +65,7 @@ static bool is_saved(const struct parts *p, int v)
     return same;
 }
 
-/* Finds the sweep that value v needs, from those of its operands. */
+/* Finds the sweep that value v needs, from the sweeps of its operands. */
 static void find_sweep(struct parts *p, int v)
 {
     const struct value *const value = &p->g->value[v];

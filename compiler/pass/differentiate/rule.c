@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns an unfinished map over the axes in `bits`, those of `like` first. */
+/* Returns an unfinished map over the axes in `bits`. The axes of value `like` come first. */
 static struct value map_over(const struct reversal *x, int like, uint32_t bits)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -50,7 +50,7 @@ struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t
     return (struct gradient_term){reversal_map(x, &product, times(x, a, b)), -1, t.where};
 }
 
-/* Returns an equal term without a region: its value is 0 outside. */
+/* Returns a term that is equal to t and has no region. Its value is 0 outside the region of t. */
 static struct gradient_term selected(struct reversal *x, struct gradient_term t)
 {
     if (!t.where) return t;
@@ -108,7 +108,7 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
 
 /* How a reference reads its value. For x[b, 3, swapped(d)], the subscripts have the axes b, -1 and d. */
 struct reading {
-    bool own;           /* each subscript is the plain index of the own axis */
+    bool own;           /* each subscript is the plain index of its axis */
     uint32_t kept;      /* the axes in subscripts, as bits */
     int axis[MAX_RANK]; /* the axis of each subscript, or -1 for a number */
 };
@@ -190,7 +190,8 @@ void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient
     give_back(x, r, &how, t);
 }
 
-/* Returns the product of the sizes of the axes in `bits`, for sums of constant summands. */
+/* Returns the product of the sizes of the axes in `bits`. The sum of a constant over these axes is the constant
+   times this product. */
 static const struct expr *sizes(struct reversal *x, uint32_t bits)
 {
     const struct expr *product = expr_real(x->m, 1);

@@ -1,11 +1,11 @@
-/* The gradient with respect to the operands of a SOLVE, u[t] = rate[t] * (v[t] - sum over j < t of w[t][j] * u[j]). Let
-   du be the gradient with respect to u.
-   - z[j] = du[j] - sum over t > j of w[t][j] * rate[t] * z[t]: a SOLVE of the transposed system, from the last key to
-     the first.
-   - The gradient with respect to v[t] is rate[t] * z[t], and that with respect to rate[t] is <z[t], v[t] - the sum over
-     j>.
-   - The gradient with respect to the sum over j is -rate[t] * z[t]. It is passed on to the weights as for any sum over
-     keys: within the chunk of t to the weights, before it to the features. */
+/* The gradient with respect to the operands of a SOLVE, u[t] = rate[t] * (v[t] - sum over j < t of w[t][j] * u[j]).
+   Let du be the gradient with respect to u.
+   - z[j] = du[j] - sum over t > j of w[t][j] * rate[t] * z[t]. This is a SOLVE of the transposed system, from the
+     last key to the first.
+   - The gradient with respect to v[t] is rate[t] * z[t].
+   - The gradient with respect to rate[t] is <z[t], v[t] - the sum over j>.
+   - The gradient with respect to the sum over j is -rate[t] * z[t]. As for any sum over keys, it is passed on to
+     the weights of keys in the chunk of t, and to the features of earlier keys. */
 #include "differentiate.h"
 
 static const struct expr *make(const struct reversal *x, enum expr_op op, const struct expr *a, const struct expr *b)
@@ -15,7 +15,7 @@ static const struct expr *make(const struct reversal *x, enum expr_op op, const 
 
 /* The SOLVE whose gradient is computed. */
 struct solution {
-    int number, along, rows; /* its value, its sequence, and the axis of its equations */
+    int number, along, rows; /* the number of its value, its sequence, and the axis of its equations */
     int state;               /* the carried state that sums the solution, or -1 */
     /* The parts of the sum over j < t: in the chunk of t, and before this chunk. -1: no such part. */
     int near, far;

@@ -36,8 +36,8 @@ static const struct expr *operand_at(struct reversal *x, struct value *v, int64_
     return reversal_operand(x, v, r);
 }
 
-/* A chunk's factor is a power of s[c + 1] - s[c], where s are prefix sums. In a product over chunks, only the first
-   and the last sum remain. */
+/* Returns kept_over for a factor that is a power of s[c + 1] - s[c], with prefix sums s. In a product over chunks,
+   only the first and the last sum remain. */
 static const struct expr *kept_by_sums(struct reversal *x, struct value *v, const struct expr *keep, int axis,
                                        const struct expr *from, const struct expr *to)
 {

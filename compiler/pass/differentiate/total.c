@@ -12,15 +12,15 @@
 enum {
     MAX_TOTALS = 256,
     SLICES = 64,            /* the number of slices of all rows */
-    SLICES_OF_A_HEAD = 16,  /* slices of a head's rows, if parameters differ by head */
-    MIN_SLICES = 16,        /* the minimum, if PARTIAL_BYTES limits the number */
+    SLICES_OF_A_HEAD = 16,  /* the number of slices of a head's rows, if parameters differ by head */
+    MIN_SLICES = 16,        /* the minimum number of slices, if PARTIAL_BYTES limits the number */
     PARTIAL_BYTES = 4 << 20 /* the maximum size in bytes of all slices' sums */
 };
 
 struct total {
     int value;
     int lane;            /* the sequence that is divided into slices */
-    uint32_t rows, kept; /* as bits: the run-time axes of the rows, and those that a slice's sum keeps */
+    uint32_t rows, kept; /* the run-time axes of the rows, and the axes among them that a slice's sum keeps, as bits */
     bool number;         /* the total has no constant axis */
     int slices, partial; /* the axis of slices, and the value with each slice's sum */
     const char *name;    /* the output with slices' sums, partial_n */
@@ -65,7 +65,7 @@ bool reversal_is_total(const struct module *m, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes);
     for (int k = 0; k < v->rank; k++)
-        if (axis_is_chunks(&m->axis[v->axes[k]])) return false; /* a state */
+        if (axis_is_chunks(&m->axis[v->axes[k]])) return false; /* v is a state */
     return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !reversal_sequences(m, own) &&
            reversal_sequences(m, reversal_summed(v));
 }
@@ -77,7 +77,7 @@ static void fail(struct splitting *x, const char *what)
     x->failed = true;
 }
 
-/* Sets x->from_total. Operands precede users. */
+/* Sets x->from_total. In the graph, operands precede their users. */
 static void find_sums(struct splitting *x)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -95,7 +95,7 @@ static int find_total(const struct splitting *x, int v)
     return found < x->totals ? found : -1;
 }
 
-/* Adds the totals that a value depends on to x->total, once each. A total that depends on another one is an error. */
+/* Adds each total that a value depends on to x->total, once. A total that depends on another one is an error. */
 static void collect(struct splitting *x, int number)
 {
     const struct value *v = &x->g->value[number];

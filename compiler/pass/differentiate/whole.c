@@ -54,7 +54,7 @@ static bool needs_parts(const struct wholes *x)
     return needs;
 }
 
-/* Sets x->used, from last to first, because users follow operands. */
+/* Sets x->used. Goes from the last value to the first, because users follow operands. */
 static void find_used(struct wholes *x)
 {
     for (int v = x->g->values - 1; v >= 0; v--) {
@@ -64,7 +64,7 @@ static void find_used(struct wholes *x)
     }
 }
 
-/* Whether loops can output the total. */
+/* Whether v is a total that loops can output. */
 static bool is_of_heads(const struct wholes *x, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,

@@ -63,7 +63,7 @@ static bool find_axes(struct lowering *x)
     return true;
 }
 
-/* Returns the position in the number of a chunk, max(position, 0) / length or max(position, 0). */
+/* Returns the position p in the number of a chunk, which is max(p, 0) / length or max(p, 0). */
 static const struct expr *position_in(const struct expr *number)
 {
     return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];

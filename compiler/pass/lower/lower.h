@@ -24,7 +24,7 @@ struct lowered_value {
     int array;            /* the array of the value. For a state, these are its slots until they are folded */
     bool inlined;         /* a map without an array, computed in the statement of its only user, a sum */
     bool over_outer;      /* a sum over outer axes only */
-    bool closed;          /* depends on a sum over outer axes, so it is computed after their loops */
+    bool closed;          /* it depends on a sum over outer axes, so it is computed after their loops */
     bool running;         /* a running maximum, which grows from tile to tile, and which sums are relative to */
     int64_t power;        /* of a running maximum m: the sums are divided by m^power. 0: they are divided by exp2(m) */
     bool masked_infinity; /* the tile is -inf outside the region */
@@ -50,16 +50,16 @@ struct lowering {
     uint32_t within;  /* axes of rows that are summed in a slice, as bits */
     bool prefix;      /* a query reads the state before its chunk. false: it reads the state of all keys */
     bool after;       /* a key reads the state after its chunk, so loops start from the last chunk */
-    /* last: the last key that a lane's query sees. chunk_of: its chunk, max(last, 0) / length */
+    /* last: the last key that a lane's query sees. chunk_of: the chunk of `last`, max(last, 0) / length */
     const struct expr *chunk_of, *last;
-    const struct expr *stream_last; /* if `after`: a point of the stream belongs to this position's chunk */
+    const struct expr *stream_last; /* with `after`: the position that determines the chunk of a point of the stream */
     int solve;                      /* the SOLVE (solve.c), or -1 */
     bool whole_chunk;               /* statements take all keys of a chunk, without a loop */
     const bool *done;               /* for each value: whether its statements are made. May be NULL */
     /* the axis of recent chunks, for a state that sums only the last chunks. Otherwise -1 */
     int ring;
     int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
-    struct lowered_value *lowered; /* for each value of the graph */
+    struct lowered_value *lowered; /* how each value of the graph is lowered */
     const bool *needed;            /* for each value: whether the statements that are being made need it */
     /* Ends of lists of statements, where the next one goes:
        - before, inside, end: before, inside, after the loop over keys
@@ -82,8 +82,8 @@ bool lower_of_pairs(const struct lowering *x, const struct value *v);
 bool lower_has_slices(const struct lowering *x, const struct value *v);
 /* Adds a statement at *at, advances *at, and returns the statement. */
 struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);
-/* Finds the axes of a value's tile, usually constant axes, keys, queries. The last is in the lanes. Returns their
-   number. */
+/* Finds the axes of a value's tile, usually constant axes, keys, queries. The last axis is in the lanes. Returns
+   their number. */
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes);
 /* Makes a tile with these axes, with a number in its name if needed. Returns the array. */
 int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes);
@@ -161,7 +161,7 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at);
 /* Makes the loop over slices: x->opened, loops over the slice's rows with this body, x->closed. */
 void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body);
-/* Makes the body of the loop over tiles of queries: before, in and after the loop over keys. */
+/* Makes the body of the loop over tiles of queries: the statements before, in and after the loop over keys. */
 struct stmt *lower_query_body(struct lowering *x);
 
 /* Returns the carried sum of v, operand 0 of statement s, times `keep`. A statement at *at computes the factor. A

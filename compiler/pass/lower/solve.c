@@ -1,9 +1,9 @@
-/* Lowers a graph with a SOLVE, whose states sum the solution u. A chunk's solution needs the state before it, so a head
-   has one loop over chunks, in order. For each chunk:
-   - the weights of its keys among themselves, and what the state gives for each key;
-   - its triangular system, which gives u;
-   - its queries, which read the state and the chunk;
-   - adding the chunk to the state.
+/* Lowers a graph with a SOLVE, whose states sum the solution u. A chunk's solution needs the state before it, so a
+   head has one loop over chunks, in order. For each chunk, the loop
+   - computes the weights between the chunk's keys, and the product of each key's features with the state,
+   - solves the chunk's triangular system, which gives u,
+   - computes the chunk's queries, which read the state and the chunk,
+   - adds the chunk to the state.
    A tile of keys is a chunk. Threads take different heads. */
 #include "lower.h"
 
@@ -100,8 +100,8 @@ static void begin_states(struct lowering *x, struct stmt ***at)
     }
 }
 
-/* Makes the product of the rows' features with the state: the share of the keys before the chunk in each row's sum.
-   Returns the tile's array. */
+/* Makes the product of the rows' features with the state. It is the part of each row's sum that comes from the keys
+   before the chunk. Returns the tile's array. */
 static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
 {
     const struct value *solve = &x->g->value[x->solve];
@@ -261,7 +261,8 @@ void lower_solve(struct lowering *x, struct stmt **at)
 
 /* ---- a SOLVE that is an output ---- */
 
-/* Makes the loop over the keys of one chunk. The loops visit chunks from the last on if the SOLVE is backward. */
+/* Makes the loop over chunks, and inside it the loop over the keys of a chunk. If the SOLVE is backward, the last
+   chunk comes first. Returns the inner loop. */
 static struct stmt *lower_chunks(struct lowering *x, struct stmt ***at)
 {
     const struct expr *const zero = expr_int(x->m, 0), *const length = expr_int(x->m, x->m->axis[x->chunk].extent);

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Replaces the number of the chunk by that of the next chunk, in s, in statements after s, and inside them. The keys
-   of chunk c are summed for the queries of chunk c + 1. */
+/* Replaces the number of the chunk by the number of the next chunk, in s, in statements after s, and inside them.
+   The keys of chunk c are summed for the queries of chunk c + 1. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
@@ -38,7 +38,7 @@ static const struct expr *lost(struct module *m, const struct expr *keep)
     return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
 }
 
-/* Returns a name like that of the slots, with `word` for "state": "carried_sum" for "state_sum". */
+/* Returns the name of the slots with `word` instead of "state", such as "carried_sum" for "state_sum". */
 static const char *name_like(const struct lowering *x, const char *word, const struct array *slots)
 {
     static const char state[] = "state";
@@ -47,7 +47,7 @@ static const char *name_like(const struct lowering *x, const char *word, const s
                                                     : word;
 }
 
-/* Returns the chunk after that of the loop. */
+/* Returns the chunk that follows the current chunk of the loop. */
 static const struct expr *next_chunk(const struct lowering *x)
 {
     const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk);

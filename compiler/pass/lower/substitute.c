@@ -1,7 +1,8 @@
-/* Lowers a program whose output is the solution u of a SOLVE, by blocked forward substitution. A head has a loop over
-   tiles of equations, in order. The loop does, for each tile:
-   - the sum of u over the keys before the tile, in a loop over tiles of keys;
-   - the weights of the tile's keys among themselves, and the triangular system of the tile, which gives its part of u.
+/* Lowers a program whose output is the solution u of a SOLVE, by blocked forward substitution. A head has a loop
+   over tiles of equations, in order. For each tile, the loop
+   - computes the sum of u over the keys before the tile, in a loop over tiles of keys,
+   - computes the weights between the tile's keys,
+   - solves the triangular system of the tile, which gives its part of u.
    If weights are relative to the maximum of their row, the maximum runs over the tiles, and rescales the sum. */
 #include "lower.h"
 #include "../../analysis/analysis.h"

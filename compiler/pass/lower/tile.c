@@ -102,7 +102,7 @@ int lower_output(struct lowering *x, int o)
                       .sums = x->lowered[v].stage == ACROSS || is_left(x, x->g->output[o].name),
                       .offset = -1};
     memcpy(a.axes, out->axes, sizeof a.axes);
-    const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* not an array of the caller */
+    const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* it is not an array of the caller */
     if (!array_of_elements(x->l, &a) || a.sums || computed || of_parameter(x, a.name)) a.dtype = dtype_of_sums(a.dtype);
     return loops_array(x->l, a);
 }

@@ -43,10 +43,10 @@ struct sum {
     bool over_outer;      /* sums over outer axes only */
     bool of_slice;        /* sums over the rows of a slice */
     bool streamed;        /* sums over the keys of the loop, tile by tile */
-    bool one_tile;        /* a state with one tile of keys per chunk, so the sum is set, not added */
+    bool one_tile;        /* the state has one tile of keys per chunk, so its sum is set instead of added */
     bool many_terms;      /* sums over many keys or rows, with compensation */
     struct stmt ***at;    /* the list for the statement that sums */
-    struct stmt ***begin; /* the list for the initial value, if iterations add */
+    struct stmt ***begin; /* the list for the statement that sets the initial value, if iterations add to the sum */
     int rescale;          /* the factor that rescales the sum when the maximum grows, or -1 */
 };
 
@@ -70,7 +70,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     }
     s.one_tile = x->whole_chunk && s.streamed;
     s.one_tile |= s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
-                  !lower_has_padding(x); /* an empty chunk would not be set */
+                  !lower_has_padding(x); /* the slot of an empty chunk would not be set */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !x->whole_chunk &&
                     !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
@@ -131,7 +131,8 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* operand `rows` holds weights */
     if (sum->streamed) lower_apply_region(x, v, of_rows ? rows : 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
-    const bool by_rows = sum->state && sum->rescale >= 0; /* a state's factor is per row, a DOT's per lane */
+    /* The factor of a state is per row, but that of a DOT is per lane. */
+    const bool by_rows = sum->state && sum->rescale >= 0;
     if (by_rows) rescale_sum(x, sum, compensation);
     const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
     struct ref row = lower_ref(x, &v->operand[rows]);

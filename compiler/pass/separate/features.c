@@ -35,7 +35,7 @@ static struct node *node(struct separation *x, enum node_kind kind, const struct
     return n;
 }
 
-/* Makes the node of a query's factor times a key's. */
+/* Makes the node of a query's factor times a key's factor. */
 static struct node *factor(struct separation *x, const struct expr *query, const struct expr *key)
 {
     struct node *n = node(x, NODE_FACTOR, NULL, NULL, 1);
@@ -53,8 +53,8 @@ static bool reads_sum_of(const struct separation *x, const struct ref *r, enum s
     return found == (of_keys ? PREFIX_OF_KEY : PREFIX_OF_QUERY) && ref_uses_axis(r, side == KEY ? x->stream : x->lane);
 }
 
-/* Returns the DECAY of e, a power of (prefix sum of the query - prefix sum of the key); or NULL. `axis`: the axis
-   of elements that have separate sums, or -1. */
+/* Returns the DECAY of e, a power of (prefix sum of the query - prefix sum of the key). Returns NULL if e has
+   another form. `axis`: the axis of elements that have separate sums, or -1. */
 static struct node *decay_by_sums(struct separation *x, const struct value *v, const struct expr *e, int axis)
 {
     struct sums *const sums = arena_alloc(x->m->arena, sizeof *sums);
@@ -101,7 +101,7 @@ static struct node *decaying_product(struct separation *x, const struct ref *r)
         return NULL;
     const int axis = v->axes[v->rank - 1];
     if (value_has_axis(sum, axis) || x->m->axis[axis].source != SIZE_CONSTANT) return NULL;
-    struct value *const copy = arena_alloc(x->m->arena, sizeof *copy); /* graph_insert moves values */
+    struct value *const copy = arena_alloc(x->m->arena, sizeof *copy); /* a copy, because graph_insert moves values */
     *copy = *v;
     struct node *const n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[axis].extent);
     n->axis = axis;
@@ -202,7 +202,7 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
 }
 
-/* Returns the operation in C syntax for messages: "'<'", "fabs(…)". */
+/* Returns the operation in C syntax for messages, such as "'<'" or "fabs(…)". */
 static const char *as_written(struct arena *arena, enum expr_op op)
 {
     if (op == EXPR_SELECT) return "a choice '? :'";
@@ -211,7 +211,7 @@ static const char *as_written(struct arena *arena, enum expr_op op)
     return arena_printf(arena, "%s%s(…)", prefixed ? "f" : "", expr_name(op));
 }
 
-/* Returns the tree of quotient e. `a`: the dividend's tree. It is NULL if there is none, and the reason is already
+/* Returns the tree of quotient e. `a`: the tree of the dividend. NULL: the dividend has none, which is already
    reported. */
 static const struct node *quotient(struct separation *x, const struct expr *e, const struct node *a)
 {

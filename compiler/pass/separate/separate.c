@@ -22,8 +22,8 @@
 #include "../../spec/spec.h"
 
 /* Estimated FLOPs, for choosing the length of chunks:
-   - A_MAP: from an inner product to a weight, for a pair
-   - A_FUNCTION: an exponential feature */
+   - A_MAP: of computing a weight from an inner product, for a pair
+   - A_FUNCTION: of an exponential feature */
 static const double A_MAP = 16, A_FUNCTION = 24;
 /* The length of a chunk with the delta rule. It is short, because decoding solves the last chunk again in each call. */
 enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
@@ -43,7 +43,7 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 /* The rewriting of one weight. */
 struct plan {
     int64_t chunk;               /* the length of a chunk in keys */
-    const struct node *features; /* NULL: the weight has no finite features */
+    const struct node *features; /* the features of the weight. NULL: it has no finite features */
     /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all see the same. */
     const struct expr *near, *last;
     const struct expr *region; /* the region of the sum, or NULL for all keys */
@@ -103,7 +103,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
                 x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
         }
         state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, &state);
-        if (x->id[KEY]) { /* 0 if another id begins between this chunk and the next */
+        if (x->id[KEY]) { /* the state's factor is 0 if another id begins between this chunk and the next */
             const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
                               *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
             const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
@@ -117,7 +117,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     return x->weight++;
 }
 
-/* Inserts v before value *at, which moves by one. Returns v. */
+/* Inserts v before value *at, which moves by one. Returns the number of v. */
 static int insert_before(struct graph *g, int *at, struct value v)
 {
     graph_insert(g, *at, v);
@@ -220,7 +220,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     x->decays = 0;
     x->sums = false;
     plan->near = far;
-    if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* "same chunk ? near : far", as for 'local: exact' */
+    /* The weight is "same chunk ? near : far", as for 'local: exact'. */
+    if (plan->last && plan->chunk && far->op == EXPR_SELECT) {
         const struct expr *const own = separate_query_position(x);
         const bool in_chunk = says_same_block(x, far->arg[0], plan->last, plan->chunk),
                    in_block = !in_chunk && says_same_block(x, far->arg[0], own, plan->chunk) &&
@@ -393,7 +394,8 @@ static void rewrite(struct separation *x, struct plan *plan)
         both.operands = 2;
         both.operand[0] = graph_ref(x->g, close, NULL);
         both.operand[1] = graph_ref(x->g, distant, NULL);
-        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1); /* 0 if the state has another id */
+        /* The sum of the state counts as 0 if the state has another id. */
+        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1);
         if (x->id[KEY])
             earlier = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
                                 expr_real(m, 0));

@@ -22,7 +22,7 @@ enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT 
    - SUM: a + b
    - PRODUCT: a * b
    - SQUARE: a * a
-   - FACTOR: a query's factor times a key's
+   - FACTOR: a factor of the query times a factor of the key
    - DECAY: base^(distance), or base^(query's prefix sum - key's prefix sum) */
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };
@@ -63,7 +63,7 @@ struct separation {
     /* for each decay: the expression in the weight, and the equal power of the base */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
     struct value made[2];     /* the maps of both sides' features, while they are built */
-    int chunk_axis;           /* -1: all queries read the same state */
+    int chunk_axis;           /* the axis of chunks. -1: all queries read one state */
     const struct expr *id[2]; /* the id of each side, if a query sees only keys with its id. Otherwise NULL */
     /* - before: whether the query's chunk is chunk 0
        - end[QUERY]: the last key before the query's chunk
@@ -96,7 +96,8 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end);
 /* Returns the last key before a chunk, min(chunk * length, n_k) - 1. */
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length);
-/* Returns e for keys with the id of the last key before the state's chunk, otherwise 0. So S[c] sums only this id. */
+/* Returns e for keys with the id of the last key before the state's chunk, otherwise 0. So S[c] sums only keys with
+   this id. */
 const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk);
 /* Inserts the map of a side's features before the weight, and increases x->weight. The last axis of the map is
    `axis`. Returns the map, or -1. */

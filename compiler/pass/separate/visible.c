@@ -31,7 +31,7 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
         return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
     if (last->op == EXPR_MAX)
         return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
-    if (query->op == EXPR_MAX) /* a position limited to an array's indices */
+    if (query->op == EXPR_MAX) /* `query` is a position limited to an array's indices */
         return separate_not_ahead(x, last, query->arg[0]) || separate_not_ahead(x, last, query->arg[1]);
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
@@ -143,7 +143,7 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
         found = separate_query_position(
             x); /* a query that sees all keys before its own sees all keys before its chunk */
-    else        /* at most the last key, because no chunk starts after it */
+    else        /* the result is at most the last key, because no chunk starts after it */
         found = separate_make(x, EXPR_MIN, found,
                               separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
     if (!all_alike) *last = found;
