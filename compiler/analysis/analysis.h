@@ -288,11 +288,11 @@ struct kernel_array {
     bool declared; /* the spec declares it under `arrays:` */
     bool strided;  /* callers may pass the strides of its axes. This holds for parameters under `arrays:` */
     bool compared; /* it has an integer per key of a sequence, and a region compares the integers of two positions */
-    bool of_terms; /* a parameter that only the terms of prefix sums read */
+    bool of_terms; /* it is a parameter that only the terms of prefix sums read */
     bool tiled;    /* it has a truth value per pair, which a region reads. Each call makes a table of its tiles */
     enum array_role role;
-    bool learned;        /* a parameter that has a gradient */
-    bool rows;           /* a row of reals for each token, or each token and head */
+    bool learned;        /* it is a parameter that has a gradient */
+    bool rows;           /* it has a row of reals for each token, or for each token and head */
     const char *strides; /* the member of struct call with the strides, such as "p.q". NULL: the array is contiguous */
     int gradient_of;     /* the number of the array that this gradient is for, or -1 */
     const char *within;  /* the name of the array that contains this one, if `place` is PLACE_WITHIN */

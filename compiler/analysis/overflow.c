@@ -73,7 +73,8 @@ static double norm_max(const struct graph *g, const struct value *row)
         if (x->op != EXPR_OPERAND || by->op != EXPR_OPERAND) return INFINITY;
         const struct value *inverse = &g->value[row->operand[by->integer].of];
         const struct expr *of = inverse->op == GRAPH_MAP ? inverse->expr : NULL;
-        if (of && of->op == EXPR_SELECT && expr_is_real(of->arg[1], 0)) of = of->arg[2]; /* a row of zeros stays zero */
+        /* A row of zeros stays zero, so only the other branch counts. */
+        if (of && of->op == EXPR_SELECT && expr_is_real(of->arg[1], 0)) of = of->arg[2];
         const struct expr *root = of && of->op == EXPR_DIV && expr_is_real(of->arg[0], 1) ? of->arg[1] : NULL;
         if (!root || root->op != EXPR_SQRT) continue;
         const struct expr *square = root->arg[0];

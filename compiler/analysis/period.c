@@ -110,7 +110,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
         if (!positive(b) || !moving(x, a, out) || !whole_multiples(out, b->integer)) return false;
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
-    case EXPR_DIV: /* a quotient of C that rounds down */
+    case EXPR_DIV: /* only a quotient that rounds down has a known period */
         if (!positive(b) || !floor_quotient(x->m, e, &whole, &by) || whole == a || !moving(x, whole, out) ||
             !whole_multiples(out, by))
             return false;
@@ -211,7 +211,7 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
         not_negative(x, e->arg[0], conditions, condition))
         return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
                                  : floor_divide(m, arg[0], arg[1]->integer);
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* for x <= 0, use -x */
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* if x <= 0, use -x instead */
         const struct expr *opposite = expr_make(m, EXPR_NEG, arg[0], NULL, NULL);
         if (not_negative(x, expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), conditions, condition))
             return expr_make(m, EXPR_NEG,
@@ -303,7 +303,7 @@ static int64_t shortest(const bool *selected, int64_t period)
     return period;
 }
 
-/* `count` selected residues, within the `run` residues from `first` on. */
+/* Of the residues, `count` are selected. All of these are within the `run` residues from `first` on. */
 struct residues {
     int64_t period, first, run, count;
 };

@@ -37,7 +37,7 @@ bool looks_ahead(const struct graph *g)
         for (int k = 0; k < value->rank; k++)
             streams &= value->axes[k] == roles.lane || !axis_is_sequence(&m->axis[value->axes[k]]);
         for (int k = 0; k < value->operands; k++) reads_keys |= ref_uses_axis(&value->operand[k], roles.stream);
-        if (!streams || !reads_keys) continue; /* not a sum over keys */
+        if (!streams || !reads_keys) continue; /* this value is no sum over keys */
         if (!value->where) return true;
         struct ranges seen;
         region_ranges(m, value->where, roles.stream, false, &seen);
@@ -149,7 +149,7 @@ int64_t keys_read_back(const struct compilation *c)
 {
     struct roles roles;
     if (roles_of(c->graph, 0, &roles)) return UNKNOWN;
-    if (graph_find_solve(c->graph) >= 0) return 0; /* a query reads no key before its chunk */
+    if (graph_find_solve(c->graph) >= 0) return 0; /* with a SOLVE, a query reads no key before its chunk */
     const struct stmt *body = c->loops->body;
     struct reading *const x = arena_alloc(c->loops->module->arena, sizeof *x);
     *x = (struct reading){.l = c->loops, .lane = roles.lane, .stream = roles.stream, .known = true};

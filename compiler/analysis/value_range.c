@@ -31,7 +31,7 @@ static bool is_negative_of(const struct expr *a, const struct expr *b)
 
 static struct real_range product(const struct expr *e, struct real_range a, struct real_range b)
 {
-    /* E is a square, or the negative of a square. */
+    /* e is a square, or the negative of a square. */
     if (e->arg[0] == e->arg[1] || is_negative_of(e->arg[0], e->arg[1])) {
         const struct real_range square = between(a.low > 0    ? a.low * a.low
                                                  : a.high < 0 ? a.high * a.high

@@ -151,7 +151,7 @@ static void print_machine(const struct bench *b, struct text *out)
             bool before = false;
             for (int k2 = 0; k2 <= k; k2++)
                 for (int e2 = 0; e2 < b->entries && (k2 < k || e2 < e); e2++)
-                    before |= b->point[k2].result[e2].peak == r->peak; /* already printed */
+                    before |= b->point[k2].result[e2].peak == r->peak; /* the peak is already printed */
             if (r->peak > 0 && !before && b->o->decode)
                 text_add(out, "%d thread%s: %.1f GB/s read from memory\n", b->point[k].threads,
                          b->point[k].threads == 1 ? "" : "s", r->rates.bandwidth / 1e9);

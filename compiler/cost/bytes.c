@@ -63,7 +63,7 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
             points = visited;
         else if (stream && a->kind == ARRAY_INPUT && again && streamed > points)
             points = streamed;
-        else if (stream && !c->program.linear && visited < points) /* with few queries, some keys may be skipped */
+        else if (stream && !c->program.linear && visited < points) /* with few queries, the loops can skip some keys */
             points = visited;
         bytes += points * bytes_a_point(m, a);
     }

@@ -312,7 +312,8 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
     int64_t step = step_of(x, (double)tests / (double)(tried ? tried : 1));
     double pairs = 0;
     for (int64_t i = 0, group; i < n; i += group) {
-        group = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step; /* the first queries may see all keys */
+        /* The first queries are counted one by one, because they may see all keys. */
+        group = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step;
         row_set(r, x->query, chosen(i, group));
         pairs += (double)group * (double)keys_of_row(x, &s, r, 0, keys, &tests);
     }
@@ -437,7 +438,7 @@ static double pairs_of(struct counter *x, const struct expr *where)
         if (x->region[k].where == where) return x->region[k].pairs;
     uint32_t axes = axes_beside_ids(where);
     double pairs = 0, alike = 1;
-    int64_t iterations[3] = {1, 1, 1}; /* key/value heads, members, batch entries */
+    int64_t iterations[3] = {1, 1, 1}; /* the numbers of key/value heads, members and batch entries */
     int axis[3] = {-1, -1, -1};
     for (int a = 0; a < x->m->axes; a++) {
         enum size_source source = x->m->axis[a].source;

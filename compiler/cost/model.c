@@ -242,7 +242,7 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
     if (linear->spec->max_length && linear->spec->max_length < length)
         return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",
                             length, (long long)linear->spec->max_length);
-    for (int v = 0; v < g->values; v++) { /* a state may sum only the first keys */
+    for (int v = 0; v < g->values; v++) { /* find a state that sums fewer than `length` keys */
         const struct expr *where = g->value[v].where;
         if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
             continue;

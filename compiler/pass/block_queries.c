@@ -135,7 +135,7 @@ static void make_block(struct loops *l, struct stmt *s, int64_t queries)
     const int64_t tiles = queries / s->step;
     struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
     if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
-    /* a tile with queries outside the lanes would have to hold all queries */
+    /* a tile with queries outside the lanes would have to hold all queries, so there are no blocks */
     for (int a = 0; a < l->arrays; a++)
         if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
     s->body = tile_by_tile(&x, s->body, NULL);

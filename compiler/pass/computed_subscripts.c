@@ -101,11 +101,12 @@ static struct differences differences_of(const struct walk *x, int lane, int oth
     struct differences d = {.axis = -1, .lane = lane, .other = other};
     const struct stmt *const lanes = loop_over(x, lane), *const others = loop_over(x, other);
     if (!lanes || !others || lanes->period || others->period) return d;
-    d.extent = lanes->step + others->step + x->lanes; /* the last vector of lanes may be incomplete */
+    /* One more vector, because the last vector of lanes may be incomplete. */
+    d.extent = lanes->step + others->step + x->lanes;
     const char *const name = arena_printf(m->arena, "difference_%lld", (long long)d.extent);
     d.axis = module_find_axis(m, name);
     if (d.axis < 0) d.axis = module_axis(m, name, SIZE_CONSTANT, d.extent);
-    /* first index of `lane` - last index of `other` */
+    /* the lowest difference: first index of `lane` - last index of `other` */
     d.lowest = expr_make(m, EXPR_ADD,
                          expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
                          expr_int(m, 1), NULL);
@@ -249,7 +250,7 @@ bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64
 {
     const struct array *const a = &l->array[r->of];
     const struct axis *const axis = &l->module->axis[lane];
-    bool row = false; /* a row at a computed position */
+    bool row = false; /* whether r reads a row at a computed position */
     if (a->kind != ARRAY_PARAM || !ref_uses_axis(r, lane)) return false;
     if (ref_computes_with(r, lane)) return true;
     for (int k = 0; k < r->rank; k++)

@@ -94,7 +94,7 @@ static void place_kept(struct compilation *c, const struct stmt *folds)
         const int kept = kept_before(l, folds, slot);
         const int64_t line = LINE / dtype_bytes(l->array[slot].dtype), length = padded_tile(&l->array[slot], line);
         c->state.slot_is_kept &= kept >= 0;
-        if (kept < 0) continue; /* the slot holds a compensation within one chunk */
+        if (kept < 0) continue; /* the slot holds a compensation within one chunk, so it is not kept */
         padded_tile(&l->array[kept], line);
         l->array[kept].offset = l->array[slot].offset = l->kept;
         l->kept += length; /* the slot can be larger than the kept tile */

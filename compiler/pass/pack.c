@@ -64,7 +64,7 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
                          .matrix = matrix,
                          .offset = -1,
                          .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
-    for (int pass = 0; pass < 2; pass++) /* the second pass adds the lanes */
+    for (int pass = 0; pass < 2; pass++) /* the second iteration adds the lanes */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;
             int64_t extent = l->module->axis[axes[k]].extent;
@@ -78,7 +78,7 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
             tile.axes[tile.rank] = axes[k];
             tile.extent[tile.rank++] = axes[k] == lane ? lane_extent : extent;
         }
-    /* the innermost loop that is parallel or over an axis of the array */
+    /* find the innermost loop that is parallel or runs over an axis of the array */
     int outer = 0;
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;

@@ -141,7 +141,7 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
 static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struct plan *plan)
 {
     *plan = (struct plan){.along = along, .stride = 1, .tile_q = tile_q};
-    for (int iteration = 0; iteration < 2; iteration++) /* first the terms without a period */
+    for (int iteration = 0; iteration < 2; iteration++) /* first the terms without a period, then the others */
         for (int k = 0; k < all->count; k++) {
             const struct period *own = &all->term[k].period, p = taken(own, along, tile_q);
             if ((p.periodic != 0) != (iteration == 1) || (own->periodic && own->run == 0)) continue;
@@ -397,7 +397,7 @@ void pass_residues(struct compilation *c)
     if (!find_place(m, &c->loops->body, NULL, &p)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
-    /* if one loop runs over all queries, they may be regrouped */
+    /* queries may be regrouped if one loop runs over all of them */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
                  p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
     int64_t tile_q = p.queries->step,

@@ -333,7 +333,7 @@ static struct power scale(struct scaling *s, const struct expr *e)
      (can_scale_state). */
 struct plan {
     int weight, inner; /* `inner`: the inner sum, or -1 */
-    int64_t degree;    /* a power of this degree with base `exponent`. 0: an exponential */
+    int64_t degree;    /* the weight is a power of this degree with base `exponent`. 0: it is an exponential */
     int sums, sum[MAX_OPERANDS];
     bool running; /* the sums run over run-time axes, so the maximum grows */
     const struct expr *exponent, *others, *where;
@@ -444,7 +444,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
         divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
     }
-    /* if no map divides by M^degree, results overflow anyway */
+    /* if no map divides by M^degree, results overflow anyway, so the rewriting gains nothing */
     return plan->sums > 0 && (divided || !plan->degree);
 }
 

@@ -40,7 +40,7 @@ static int64_t few_keys(const struct graph *g, const struct roles *roles)
         struct ranges of_tile;
         int64_t all = 0, keys = 0;
         region_ranges(g->module, region, roles->stream, false, &of_tile);
-        for (int k = 0; k < of_tile.count; k++) { /* for a tile of one query */
+        for (int k = 0; k < of_tile.count; k++) { /* count the keys of a tile of one query */
             const struct range *r = &of_tile.range[k];
             if (!r->from || !r->to ||
                 !known_difference(g->module, r->to, expr_replace(g->module, r->from, first, end), &keys))
@@ -204,19 +204,21 @@ void pass_tile(struct compilation *c)
              (multiplies_tiles(c) && !solves && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
-        /* tiles of keys that share no id with the queries are skipped, and short tiles more often than long ones */
+        /* Tiles of keys that share no id with the queries are skipped. Short tiles are skipped more often. */
         if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
-        /* blocks of given masks are often powers of two */
+        /* blocks of given masks are often powers of two, so a tile of keys must not be longer */
         if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
-        /* a block of keys that is not listed is skipped */
+        /* a tile of keys is one block, because blocks that are not listed are skipped */
         if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
     }
-    if (solves && tile_q > tile_k) tile_q = tile_k / 16 * 16; /* the equations of a tile are also a tile of keys */
-    if (c->program.few) {                                     /* a tile has only weights, because keys are not copied */
+    /* With a SOLVE, a tile of equations is not longer than a tile of keys. */
+    if (solves && tile_q > tile_k) tile_q = tile_k / 16 * 16;
+    /* With few queries, a tile has only weights, because keys are not copied. */
+    if (c->program.few) {
         tile_q = MAX_FEW_ROWS;
         tile_k = 128;
     }
-    if (c->program.by_heads && tile_q > 32) tile_q = 32; /* threads share several tiles of one query */
+    if (c->program.by_heads && tile_q > 32) tile_q = 32; /* a query has several tiles, so that threads can share it */
     c->tiling.tile_q = c->program.short_tile ? FEW_TOKENS : schedule_knob(c, "tile_q", tile_q);
     c->tiling.tile_k = schedule_knob(c, "tile_k", tile_k);
     bound_tiles(c);

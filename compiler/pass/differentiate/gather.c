@@ -291,7 +291,7 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
             map->axes[map->rank++] = target;
             continue;
         }
-        /* without try.valid, g(d, t) may exceed the axis, so clamp */
+        /* without try.valid, g(d, t) may exceed the axis, so it is clamped */
         const struct expr *inside = !try.valid ? found
                                                : expr_make(x->m, EXPR_MIN, found,
                                                            expr_int(x->m, x->m->axis[f].extent - 1), NULL);

@@ -246,7 +246,8 @@ static int copy_of(struct parts *p, int v, int *made)
         changed |= of != copy.operand[k].of;
         copy.operand[k].of = of;
     }
-    if (copy.op == GRAPH_SOLVE && copy.operands > SOLVE_KEYS) { /* its users sum a state */
+    /* The copy does not describe the state that users of the SOLVE sum. */
+    if (copy.op == GRAPH_SOLVE && copy.operands > SOLVE_KEYS) {
         copy.operands = SOLVE_FEATURES + 1;
         copy.keep = NULL;
     }

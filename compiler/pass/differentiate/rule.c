@@ -272,7 +272,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
     const struct expr *row_divisor = NULL;
     int row_by = -1;
     const bool power = weight.weight >= 0 && !weight.exponential;
-    if (power) v = x->g->value[weight.weight]; /* differentiate the normalised power, with a constant divisor */
+    if (power) v = x->g->value[weight.weight]; /* differentiates the normalised power, which has a constant divisor */
     for (int k = 0; k < v.operands && !x->failed; k++) {
         if (v.operand[k].of >= x->forward || !x->active[v.operand[k].of]) continue;
         const struct expr *e = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k)), *divisor = NULL;

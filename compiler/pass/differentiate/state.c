@@ -122,7 +122,8 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 
 /* ---- the rule ---- */
 
-/* Returns operand r of the state as a value over keys, without chunks. *map: a new copy of a map over chunks, or -1. */
+/* Returns operand r of the state as a value over keys, without chunks. Sets *map to the copy of a map over chunks
+   that this needs, or to -1. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),

@@ -40,7 +40,7 @@ static bool is_bounded(const struct reversal *x, const struct value *v, const st
    if the weight has no room for more operands. */
 static struct power_factor power_factor(const struct reversal *x, const struct value *weight)
 {
-    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* a divisor, a sign and a gradient */
+    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* there is room for a divisor, a sign and a gradient */
     return x->c->program.linear || !room ? (struct power_factor){NULL, NULL, 1} : overflowing_power(x->m, weight);
 }
 

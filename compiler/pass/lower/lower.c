@@ -58,7 +58,8 @@ static bool find_axes(struct lowering *x)
     graph_solve_axes(x->m, &x->g->value[x->output], &along, &rows);
     x->stream = along;
     x->lane = rows;
-    for (int a = 0; a < x->m->axes; a++) /* features without a decay do not have the axis of chunks */
+    /* Features without a decay do not have the axis of chunks, so all axes are searched. */
+    for (int a = 0; a < x->m->axes; a++)
         if (axis_is_chunks(&x->m->axis[a])) x->chunk = a;
     return true;
 }

@@ -22,10 +22,10 @@ enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
 struct lowered_value {
     enum stage stage;
     int array;            /* the array of the value. For a state, these are its slots until they are folded */
-    bool inlined;         /* a map without an array, computed in the statement of its only user, a sum */
-    bool over_outer;      /* a sum over outer axes only */
+    bool inlined;         /* it is a map without an array, computed in the statement of its only user, a sum */
+    bool over_outer;      /* it is a sum over outer axes only */
     bool closed;          /* it depends on a sum over outer axes, so it is computed after their loops */
-    bool running;         /* a running maximum, which grows from tile to tile, and which sums are relative to */
+    bool running;         /* it is a running maximum, which grows from tile to tile, and which sums are relative to */
     int64_t power;        /* of a running maximum m: the sums are divided by m^power. 0: they are divided by exp2(m) */
     bool masked_infinity; /* the tile is -inf outside the region */
     bool masked_zero;     /* the tile is 0 outside the region */

@@ -73,7 +73,8 @@ static void name_chunk(struct lowering *x, struct stmt *s, bool next)
     replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
     replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
     replace(x, s, start, first);
-    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* true for all keys of the loop */
+    /* This condition is true for all keys of the loop. */
+    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1));
 }
 
 /* Replaces the chunk of a weight's row by the chunk of the loop. */

@@ -350,7 +350,7 @@ void lower_states(struct lowering *x, struct stmt **at)
                           "a sum over keys whose result is a single number is not compiled yet");
         return;
     }
-    for (int k = 0; k < out->rank; k++) { /* loops over axes of heads that all states have */
+    for (int k = 0; k < out->rank; k++) { /* make loops over axes of heads that all states have */
         bool of_head = true, of_slice = false;
         for (int v = 0; v < x->g->values; v++) {
             const struct value *value = &x->g->value[v];
@@ -382,7 +382,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     name_next_chunk(x, *before);
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
-    if (prepared && *prepared) { /* row values that one thread computes for a head */
+    if (prepared && *prepared) { /* one thread computes these row values for a head */
         struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
                                             x->m->axis[x->rows].extent);
         loop->parallel = true;

@@ -102,7 +102,7 @@ int lower_output(struct lowering *x, int o)
                       .sums = x->lowered[v].stage == ACROSS || is_left(x, x->g->output[o].name),
                       .offset = -1};
     memcpy(a.axes, out->axes, sizeof a.axes);
-    const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* it is not an array of the caller */
+    const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* `a` is not an array of the caller */
     if (!array_of_elements(x->l, &a) || a.sums || computed || of_parameter(x, a.name)) a.dtype = dtype_of_sums(a.dtype);
     return loops_array(x->l, a);
 }
@@ -140,7 +140,7 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
             const struct value *u = &x->g->value[v->operand[k].of];
             if (x->lowered[v->operand[k].of].stage == STATE) return vector ? "sum_from_state" : "row_sum_from_state";
             if (u->op != GRAPH_PARAM) continue;
-            const char *last = strrchr(u->name, '.'); /* keys times sketch.g1 are "key_g1" */
+            const char *last = strrchr(u->name, '.'); /* the name of keys times sketch.g1 is "key_g1" */
             role = arena_printf(x->m->arena, "_%s", last ? last + 1 : u->name);
         }
         break;
@@ -226,7 +226,7 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value)
 {
     const struct array *a = &x->l->array[array];
-    int slot = a->rank && a->axes[0] == x->chunk; /* 1: skip the axis of slots */
+    int slot = a->rank && a->axes[0] == x->chunk; /* 1 if the array has slots, whose axis is skipped */
     lower_assign(x, at, a->rank - slot, a->axes + slot, array, FOLD_SET, expr_real(x->m, value));
 }
 

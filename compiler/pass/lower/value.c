@@ -40,11 +40,11 @@ struct sum {
     int rank, axes[MAX_RANK];    /* the axes of the result's tile, without slots */
     int count, summed[MAX_AXES]; /* the axes that the statement sums over */
     bool state, maximum;
-    bool over_outer;      /* sums over outer axes only */
-    bool of_slice;        /* sums over the rows of a slice */
-    bool streamed;        /* sums over the keys of the loop, tile by tile */
+    bool over_outer;      /* it sums over outer axes only */
+    bool of_slice;        /* it sums over the rows of a slice */
+    bool streamed;        /* it sums over the keys of the loop, tile by tile */
     bool one_tile;        /* the state has one tile of keys per chunk, so its sum is set instead of added */
-    bool many_terms;      /* sums over many keys or rows, with compensation */
+    bool many_terms;      /* it sums over many keys or rows, with compensation */
     struct stmt ***at;    /* the list for the statement that sums */
     struct stmt ***begin; /* the list for the statement that sets the initial value, if iterations add to the sum */
     int rescale;          /* the factor that rescales the sum when the maximum grows, or -1 */
@@ -128,10 +128,11 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     const int to = sum->own->array;
     const bool adds = sum->of_slice || sum->over_outer || (sum->streamed && !sum->one_tile);
     if (adds) lower_set_constant(x, sum->begin, to, 0);
-    const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* operand `rows` holds weights */
+    /* Whether operand `rows` holds weights. */
+    const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]);
     if (sum->streamed) lower_apply_region(x, v, of_rows ? rows : 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
-    /* The factor of a state is per row, but that of a DOT is per lane. */
+    /* The factor of a state is per row, but the factor of a DOT is per lane. */
     const bool by_rows = sum->state && sum->rescale >= 0;
     if (by_rows) rescale_sum(x, sum, compensation);
     const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
@@ -274,7 +275,7 @@ void lower_value(struct lowering *x, int v)
     switch (value->op) {
     case GRAPH_INPUT:
     case GRAPH_PARAM:
-    case GRAPH_TABLE: break; /* lower_outputs has made their arrays */
+    case GRAPH_TABLE: break; /* lower_outputs has made the arrays of inputs, parameters and tables */
     case GRAPH_MAP: {
         if (own->inlined) break;
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
@@ -295,7 +296,7 @@ void lower_value(struct lowering *x, int v)
         else
             lower_sum(x, v);
         break;
-    case GRAPH_SOLVE: break; /* lower_solve has made its statements */
+    case GRAPH_SOLVE: break; /* lower_solve has made the statements of a SOLVE */
     }
 }
 

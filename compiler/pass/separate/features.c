@@ -363,7 +363,8 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
     const int64_t elements = n->sums->axis < 0 ? 0 : x->m->axis[n->sums->axis].extent;
     if (elements && (f->op != EXPR_INDEX || x->m->axis[f->integer].extent != elements))
         f = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, f, expr_int(x->m, elements - 1)),
-                          expr_int(x->m, 0)); /* another term's row has an index beyond the elements */
+                          /* The index of another term's row can be beyond the elements, so it is clamped. */
+                          expr_int(x->m, 0));
     for (int k = 0; k < 2; k++) {
         const bool joins = program_folds_states(&x->c->program);
         const struct expr *const begin = joins ? expr_leaf(x->m, EXPR_SIZE, x->stream)

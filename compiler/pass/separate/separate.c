@@ -44,7 +44,8 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 struct plan {
     int64_t chunk;               /* the length of a chunk in keys */
     const struct node *features; /* the features of the weight. NULL: it has no finite features */
-    /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all see the same. */
+    /* near: the weight within a chunk. last: the last key that a query sees, or NULL if all queries see the same
+       keys. */
     const struct expr *near, *last;
     const struct expr *region; /* the region of the sum, or NULL for all keys */
     /* reach: the number of chunks before the query's chunk that the state covers; 0: all. ahead: the number of
@@ -457,7 +458,7 @@ void pass_separate(struct compilation *c)
         rewrite(x, &plan);
         graph_sweep(c->graph);
         if (!before || c->separated.features) return;
-        c->graph = before; /* the weights of two keys do not have the features */
+        c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
         break;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
