@@ -187,7 +187,7 @@ class Page:
         self.ask('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def run(self, expression):
-        """The value of a JavaScript expression, which may be a promise."""
+        """Returns the value of a JavaScript expression, which may be a promise."""
         got = self.ask('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         check('exceptionDetails' not in got, '%s: %s' % (expression, got.get('exceptionDetails')))
         return got['result'].get('value')

@@ -10,7 +10,8 @@ fail() { echo "FAIL demo/$1 $2"; failed=$((failed + 1)); }
 folder=$(mktemp -d) || exit 3
 trap 'rm -rf "$folder"' EXIT
 
-# expect NAME STATUS PATTERN ARGUMENT…: the exit status, a line on standard error, nothing on standard output.
+# usage: expect NAME STATUS PATTERN ARGUMENT…. The program must end with STATUS, write a line that matches PATTERN to
+# standard error, and write nothing to standard output.
 expect() {
     local name=$1 status=$2 pattern=$3 got=0
     shift 3
@@ -77,12 +78,12 @@ for kernel in 'polynomial, degree 4' 'polysketch, r = 64'; do
 done
 expect seed-word 2 '--seed takes a number' --seed one
 
-# Trained models predict more bytes. One thread and two give the same.
+# Trained models predict more bytes. One thread and two threads give equal results.
 for threads in 1 2; do
     "$program" "$text" --bytes 4096 --train 40 --threads $threads 2>/dev/null </dev/null >"$folder/trained$threads"
 done
 for kernel in softmax 'polysketch, r = 32'; do
-    # steps, seconds, ms per step, bits before and after, correct after and before
+    # The columns are steps, seconds, ms per step, bits before and after, correct bytes after and before.
     pattern="s/^$kernel +40 +[0-9.]+ +[0-9.]+ +([0-9.]+) +([0-9.]+) +([0-9.]+)% +([0-9.]+)%$/\\1 \\2 \\3 \\4/p"
     row=$(sed -nE "$pattern" "$folder/trained2")
     # Without training, a byte needs 8 bits. With the frequencies of bytes alone, it needs 4.6.

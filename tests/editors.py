@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files for editors and shells: the JSON Schema of the spec language, the completions, the manual."""
+"""Tests files for editors and shells: the JSON Schema of the spec language, the completions, the manual."""
 import fnmatch
 import glob
 import json
@@ -35,7 +35,7 @@ def case(function):
 
 # ---------------------------------------------------------------- the schema
 
-# Bad specs that the schema accepts, by the rule that a schema cannot express. It refuses all others.
+# {rule that a schema cannot express: bad specs that the schema accepts}. The schema refuses all other bad specs.
 BEYOND = {
     'what stands in an expression is text': ['expression_*', 'delta_names', 'array_open', 'array_subscripts', 'decay_names',
                                              'decay_features', 'decay_sketch'],

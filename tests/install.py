@@ -31,8 +31,8 @@ def case(*arguments):
 
 
 class Place(installed.Place):
-    """A folder for projects. They compile at -O1, the fastest in total, mostly with clang. Folders are mapped to one
-    name, so that cases share what ccache has."""
+    """A folder for projects. They compile with -O1, which takes the least time in total, and mostly with clang.
+    Every folder is mapped to one name, so that cases share entries of ccache."""
 
     def __init__(self, suite, folder, usual):
         super().__init__(suite, folder)
@@ -41,7 +41,7 @@ class Place(installed.Place):
         if not usual:
             self.environment['CC'] = os.path.basename(compiler('clang'))
         with open(TEXT) as f:
-            self.write('text', f.read(7000))   # every kernel takes a seventh of the time for these bytes
+            self.write('text', f.read(7000))   # with these bytes, a kernel takes a seventh of the time
         self.text = self.path('text')
 
     def examples(self):
@@ -179,7 +179,7 @@ def debian_packages(place):
         libraries = {p for p in re.search(r'^build_packages=\(([^)]*)\)', f.read(), flags=re.M)[1].split()
                      if re.match('lib.*-dev$', p)}
     needed_to_build = set(re.findall(r'[\w.-]+', re.search(r'^Build-Depends:((?:\n .*)*)', control, flags=re.M)[1]))
-    # packages of every machine, of tests, of clang
+    # libc6-dev is for every machine. The other two packages are for tests and for clang.
     missing = libraries - {'libc6-dev', 'libcunit1-dev', 'libomp-19-dev'} - needed_to_build
     check(not missing, 'Build-Depends lacks %s' % sorted(missing))
     soname = re.search(r'SONAME.*\[libattnrt\.so\.(\d+)\]',
@@ -232,7 +232,7 @@ def debian_build(place):
 
 @case()
 def shared_runtime(place):
-    """A project that finds attnc through pkg-config and links the shared library."""
+    """Builds a project that finds attnc through pkg-config and links the shared library."""
     folder = os.path.join(place.examples(), 'make')
     place.run(['bash', '-ec', '''attnc softmax.yaml polynomial.yaml
         flags=$(pkg-config --cflags --libs attnrt)
@@ -293,7 +293,7 @@ def other_languages(place):
 def kernels_do_not_clash(place):
     """One program links the kernels of all specs. Each kernel exports only names that begin with the spec's name."""
     place.needs('cc', 'nm')
-    cc = shutil.which('clang-19') or 'cc'   # takes half the time without optimisation
+    cc = shutil.which('clang-19') or 'cc'   # without optimisation, clang takes half the time
     specs = sorted(glob.glob(place.prefix + '/share/attnc/specs/*.yaml'))
     names = [os.path.basename(s)[:-5] for s in specs]
     place.run(['attnc', *specs[::2], '--target', 'generic', '--quiet'])
@@ -351,7 +351,7 @@ def library_by_hand(place):
 
 # CMake's options of a cross build.
 CROSS = ['-DCMAKE_SYSTEM_NAME=Linux', '-DCMAKE_SYSTEM_PROCESSOR=aarch64', '-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc']
-# A kernel whose name is not its file's.
+# A spec whose name differs from the name of its file.
 FLOW = ('{name: softmax, description: in one line, similarity: {softmax: {scale: 16}}, mask: causal, '
         'shape: {head_dim: 64}}\n')
 
@@ -726,7 +726,7 @@ def cmake_fetches_attnc(place):
 
 @case()
 def cmake_fetches_the_runtime_in_a_cross_build(place):
-    """attnc is of this machine; the runtime is built for the other machine."""
+    """attnc runs on this machine. The runtime is built for another machine."""
     place.needs('cmake', 'aarch64-linux-gnu-gcc', 'qemu-aarch64')
     if platform.machine() == 'aarch64':
         raise Skip('this is the other machine')
@@ -815,7 +815,7 @@ def subproject_in_a_cross_build(place):
         raise Skip('this is the other machine')
     folder = os.path.join(place.examples(), 'meson')
     _, lines, program = generator(folder)
-    with open(folder + '/meson.build', 'a') as f: # after the rule
+    with open(folder + '/meson.build', 'a') as f: # appends after the rule
         f.write(lines + program.replace("'predict'", "'generated'"))
     os.mkdir(folder + '/subprojects')
     os.symlink(ROOT, folder + '/subprojects/attnc')
@@ -853,7 +853,7 @@ def cmake_in_a_cross_build(place):
                 'cmake_minimum_required(VERSION 3.20)\nproject(predict C)\nfind_package(attnc REQUIRED)\n'
                 'add_executable(predict main.c ../text/predict.c ../text/text.c)\n'
                 'attnc_add_kernel(predict softmax.yaml STANDALONE)\n')
-    for file in 'softmax.c', 'softmax.h': # not those in the spec's folder
+    for file in 'softmax.c', 'softmax.h': # the build must not use the files in the spec's folder
         os.remove(os.path.join(folder, file))
     configure = ['cmake', '-S', '.', '-B', 'build', *CROSS, '-Dattnc_DIR=' + place.library() + '/cmake/attnc']
     with open(folder + '/CMakeLists.txt') as f:
@@ -879,7 +879,8 @@ def one(folder, suite, function, arguments):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    for function, arguments in sorted(CASES, key=lambda c: c[0] not in (subproject_in_a_cross_build, cmake_fetches_attnc)): # the longest first
+    # The longest cases come first.
+    for function, arguments in sorted(CASES, key=lambda c: c[0] not in (subproject_in_a_cross_build, cmake_fetches_attnc)):
         suite.case('/'.join([function.__name__, *arguments[:1]]), one, suite, function, arguments)
     if not suite.options.list:
         failed = installed.install(suite)

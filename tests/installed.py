@@ -1,4 +1,4 @@
-"""An installed attnc for tests, in an empty folder (DESTDIR), and folders of users."""
+"""Helpers for tests of an installed attnc: an installation in an empty folder (DESTDIR), and folders of users."""
 import glob
 import os
 import re
@@ -17,7 +17,7 @@ class Place:
         self.suite, self.prefix, self.folder = suite, suite.prefix, os.path.join(folder, name)
         os.mkdir(self.folder)
         self.environment = clean(PREFIX=self.prefix, OMP_NUM_THREADS='2')
-        # The build under test has its libraries where Debian has them.
+        # The libraries of the tested build are in the folders that Debian uses.
         exports = blocks(os.path.join('examples', 'README.md'), 'Examples')[1][1].replace(
             '"$PREFIX/lib/pkgconfig"', '"$(dirname "$(find "$PREFIX" -name attnc.pc)")"')
         shown = self.run(['bash', '-ec', exports + 'env -0'], cwd=self.folder).stdout
@@ -72,7 +72,7 @@ def sections(file):
 
 
 def blocks(file, title):
-    """The blocks in a section: the word after the fence, and the lines."""
+    """Returns (word after the fence, lines) of each block in a section."""
     return [block for name, body in sections(file) if name == title
             for block in re.findall(r'^```(\w*)\n(.*?)^```$', body, flags=re.M | re.S)]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Outputs of --emit other than C: the picture, the JSON description, the Python module and its calls."""
+"""Tests outputs of --emit other than C: the picture, the JSON description, the Python module and its calls."""
 import ctypes
 import json
 import os

@@ -35,7 +35,7 @@ def gradients_of_softmax(q, k, v, dout):
 
 
 def made_of(made, q, k, v, dout, **options):
-    """Forward, then backward; returns the gradients."""
+    """Calls forward and backward. Returns the gradients."""
     saved = made.Saved()
     return made.backward(q, k, v, made.forward(q, k, v, saved=saved), dout, saved=saved, **options)
 

@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 
-CALLED = {'bmi': 'bmi1', 'sse4.2': 'sse4_2'}   # Linux's names of features with other names in compilers
+CALLED = {'bmi': 'bmi1', 'sse4.2': 'sse4_2'}   # features with different names: {compiler's name: Linux's name}
 MACHINE = {'AMD64': 'x86_64', 'arm64': 'aarch64'}.get(platform.machine(), platform.machine())
 Target = collections.namedtuple('Target', 'name suffix architecture vectors chosen attribute')
 
@@ -26,12 +26,12 @@ def targets_of(*architectures):
     return [t.name for t in targets() if not architectures or t.architecture in architectures]
 
 
-# Kernels use products of bf16 even if they are slower, and no matrix units (target.def).
+# Flags for kernels that use products of bf16 even where they are slower, and no matrix units. See target.def.
 SLOWER_TOO = '-DATTN_SLOWER_TOO=1 -DATTN_NO_TILES'
 
 
-# The change by rounding to bf16, relative to a row's scale: of weights, and of linear forms on matrix units. `attnc
-# check` has the same numbers.
+# How much rounding to bf16 may change a row, relative to the row's scale. OF_WEIGHTS is for rounded weights,
+# OF_LINEAR_FORMS for linear forms on matrix units. `attnc check` has the same numbers.
 OF_WEIGHTS, OF_LINEAR_FORMS = 2.0 ** -8, 2.0 ** -8 + 2.0 ** -12
 
 

@@ -1,4 +1,4 @@
-"""Modules of --emit py with compiled kernels."""
+"""Tests modules of --emit py with compiled kernels."""
 import importlib.util
 import os
 import re
@@ -19,7 +19,7 @@ def compiled(place, spec, *options, target='generic'):
     name = re.match('name: (.*)', spec)[1]
     place.attnc('made.yaml', '--emit', 'c,h,py', '--target', target, *options)
     command = re.search(r'^COMPILE = "(.*)"$', place.read(name + '.py').decode(), re.M)[1]
-    # the build folder has the shared library, too
+    # The build folder also has the shared library, so the static one is named.
     there = '-I%s %s' % (shlex.quote(os.path.join(ROOT, 'runtime')), shlex.quote(os.path.join(BUILD, 'libattnrt.a')))
     done = execute(['sh', '-c', command.replace('$(pkg-config --cflags --libs attnrt)', there).replace('-O2', '-O0')],
                    cwd=place.folder)
@@ -44,7 +44,7 @@ def program(place, *lines, python=sys.executable, **options):
 
 
 def python_with(*modules):
-    """A Python with these packages: this one, or the one of tests/peers."""
+    """Returns a Python that has these packages: the current one, or the one of tests/peers."""
     for python in sys.executable, os.path.join(ROOT, 'build-peers', 'bin', 'python'):
         if os.access(python, os.X_OK) and subprocess.run([python, '-c', 'import ' + ', '.join(modules)],
                                                          stderr=subprocess.DEVNULL).returncode == 0:
@@ -58,7 +58,7 @@ def inputs(kind='f4', n=5, m=7, H=4, G=2, B=2, D=8, E=8, seed=0):
 
 
 def ran(place, arrays, *options, **parameters):
-    """The result of attnc run for the same arrays."""
+    """Returns the result of attnc run for these arrays."""
     for name, array in {**dict(zip('qkv', arrays)), **parameters}.items():
         os.makedirs(place.path('in'), exist_ok=True)
         place.array(name, array)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The documents, as a newcomer uses them. Every block is built or run as it stands, with an installed attnc. Blocks of
-output are compared.
+"""Tests the documents as a newcomer uses them. Every block is built or run without changes, with an installed
+attnc. Blocks of output are compared.
 
 All links must lead to files and headings that exist."""
 import glob
@@ -40,12 +40,12 @@ def shows(file, title, *words):
 
 
 def run_by(suite, file, title, *words):
-    """Another suite runs these blocks."""
+    """Registers blocks that another suite runs."""
     SHOWN.append((file, title, words))
 
 
 def takes(function, file, title, *words):
-    """A case for one of several sections."""
+    """Registers a case for one of several sections. The case gets the section as arguments."""
     CASES.append((function, (file, title)))
     SHOWN.append((file, title, words))
 
@@ -86,7 +86,7 @@ class Place(installed.Place):
         return self.run(['bash', '-ec', commands], **options)
 
     def project(self, name, **files):
-        """A folder with the spec and these files."""
+        """Makes a folder with longformer.yaml and `files`. Returns its path."""
         os.mkdir(self.path(name))
         for file, text in {'longformer.yaml': self.read('longformer.yaml'), **files}.items():
             self.write(os.path.join(name, file), text)
@@ -115,7 +115,7 @@ def every_block_has_a_case(place):
 
 
 def anchors(file):
-    """GitHub's names for the headings."""
+    """Returns the anchors that GitHub gives to the headings."""
     return {re.sub(r'[^\w\- ]', '', title.lower()).replace(' ', '-') for title, _ in installed.sections(file)}
 
 
@@ -124,7 +124,8 @@ def links_lead_somewhere(place):
     gone, count = [], 0
     for file in LINKED:
         text = re.sub(r'^```.*?^```', '', read(file), flags=re.M | re.S)
-        folder = 'specs' if file == 'compiler/manual/spec.md' else os.path.dirname(file) # its text
+        # The links in spec.md are relative to specs/.
+        folder = 'specs' if file == 'compiler/manual/spec.md' else os.path.dirname(file)
         for link in re.findall(r'\]\(([^)\s]+)\)', text):
             if '://' in link:
                 continue
@@ -138,7 +139,7 @@ def links_lead_somewhere(place):
 
 @case()
 def paths_exist(place):
-    """Files that are named as code."""
+    """Every file that the documents name as code exists."""
     gone = []
     for file in DOCUMENTS:
         text = re.sub(r'^```.*?^```', '', read(file), flags=re.M | re.S)
@@ -194,7 +195,7 @@ def variants_and_papers(place):
 
 @case()
 def figures_of_peers(place):
-    """Both tables have the same figures."""
+    """The table in README.md has five rows of the table in tests/peers/README.md."""
     def table(*path):
         text = read(*path).split('<!-- table: written by tests/peers/run.py --write -->\n')[1].split(
             '<!-- end of the table -->')[0].splitlines()
@@ -210,7 +211,7 @@ def figures_of_peers(place):
 
 @case()
 def comparison_starts(place):
-    """tests/peers/run.py leaves out missing libraries, with the reason."""
+    """tests/peers/run.py leaves out missing libraries, and says why."""
     build = os.path.dirname(os.path.abspath(place.suite.attnc))
     done = execute([sys.executable, os.path.join('tests', 'peers', 'run.py'), '--quick', '--only', 'no such job'],
                    cwd=ROOT, env=dict(os.environ, ATTNC_BUILD=build), timeout=300)
@@ -267,7 +268,7 @@ FIVE_MINUTES = 'C in five minutes'
 
 @shows(README, FIVE_MINUTES, '', 'c', '')
 def a_kernel_in_five_minutes(place):
-    """With nothing installed: the compiler is in the build folder."""
+    """Follows README.md with nothing installed. attnc is in the build folder."""
     build, program, commands = texts(README, FIVE_MINUTES)
     check([line.split('#')[0].strip() for line in build.splitlines()] == [
         './dev build', 'export PATH="$PWD/build:$PATH"'], 'other commands: ' + build)
@@ -337,7 +338,7 @@ def standalone_and_set_follow(place):
 
 @shows(RUNTIME, 'Forward', 'c')
 def forward(place):
-    """The declarations are those of a header."""
+    """The declarations in runtime/README.md are those of an emitted header."""
     words = lambda text: ' '.join(re.sub(r'([()])', r' \1 ', text).split())
     place.run(['attnc', 'longformer.yaml', '--quiet'])
     header = words(place.read('longformer.h'))
@@ -347,7 +348,7 @@ def forward(place):
 
 @shows(RUNTIME, 'Threads', 'c')
 def threads(place):
-    """The program of README.md on a team of threads."""
+    """Runs the program of README.md on a team of threads."""
     program = texts(README, FIVE_MINUTES)[1]
     team = re.sub(r'(?=\nint main)', '\n' + texts(RUNTIME, 'Threads')[0], program, count=1)
     team = team.replace('.n_k = N};', '.n_k = N, .team = &team, .threads = 2};')
@@ -482,7 +483,7 @@ def commands_of_attnc(place):
 
 @shows(MANUAL, 'Measure kernels', '', '')
 def measure_kernels(place):
-    """As written, but for the lengths."""
+    """Runs the commands of the manual with shorter lengths."""
     for command, lengths in zip(texts(MANUAL, 'Measure kernels'), ('1k..64k', '1k..32k')):
         check('--lengths %s ' % lengths in command, 'other lengths')
         place.shell(command.replace(lengths, '128..256').rstrip() + ' --time 0.01')
@@ -493,7 +494,7 @@ def measure_kernels(place):
 
 @shows(MANUAL, 'Tune schedules', '')
 def tune_schedules(place):
-    """As written, but for lengths and time."""
+    """Runs the commands of the manual with shorter lengths and less time."""
     search, take = texts(MANUAL, 'Tune schedules')[0].rstrip().split('\n')
     check('n=4k..16k,heads=8 --time 600' in search, 'another search')
     place.shell(search.replace('n=4k..16k,heads=8 --time 600', 'n=64..128,heads=2 --time 15')

@@ -189,7 +189,8 @@ def order_of(page):
 
 
 def measure(text):
-    """The sort key of a table cell: its number in base units, its text, or None. For an interval, the lower end."""
+    """Returns the sort key of a table cell: its number in base units, its text, or None. For an interval, the
+    number is its lower end."""
     number = re.match(r'([\d.]+)(?: to [\d.]+| (s|ms|µs))?$', text)
     if number:
         return float(number[1]) * {'ms': 1e-3, 'µs': 1e-6}.get(number[2], 1)
@@ -266,9 +267,9 @@ def the_filter_filters(place):
         page.quiet()
 
 
-# JavaScript that returns [trial, x, y] for each mark of a chart.
+# ---------------------------------------------------------------- the charts
 
-# JavaScript: [trial, x, y] for each mark of a chart.
+# JavaScript that returns [trial, x, y] for each mark of a chart.
 MARKS = '''[...document.querySelectorAll("%s [data-trial]")].map(
     d => [+d.dataset.trial, ...d.getAttribute("transform").match(/[\\d.]+/g).slice(0, 2).map(Number)])'''
 
@@ -310,7 +311,7 @@ def dots_stand_where_they_should(place):
         times = {int(n) - 1: float(t) for n, t in zip(column(page, 0), column(page, 2)) if t != '–'}
         seconds = {int(n) - 1: measure(t) for n, t in zip(column(page, 0), column(page, 4)) if t != '–'}
         at = {trial: (x, y) for trial, x, y in page.run(MARKS % '#run-1 .progress figure:first-child')}
-        # a line through two of them contains all
+        # A line through two of the points contains all points.
         (a, b), = [sorted(times, key=times.get)[::len(times) - 1]]
         slope = (at[b][1] - at[a][1]) / (times[b] - times[a])
         check(slope < 0, 'the faster ones stand lower')
@@ -332,7 +333,7 @@ def dots_stand_where_they_should(place):
               'the roofline is not in the order of times')
         said = page.run('document.querySelector("#run-1 .progress figure:nth-child(2) svg[role=img]").textContent')
         check('24 TFLOP/s' in said and '60 GB/s' in said, 'the lines of the roofline: %r' % said)
-        # The dots of a smaller value of tile_q lie to the left.
+        # The dots of a smaller value of tile_q are further left.
         values = dict(zip((int(n) - 1 for n in column(page, 0)), map(int, column(page, 6))))
         dots = page.run(MARKS % '#run-1 .knobs figure:first-child')
         places = {v: [x for trial, x, _ in dots if values[trial] == v] for v in sorted(set(values.values()))}

@@ -97,7 +97,7 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
     return run;
 }
 
-/* A run with known ratios: four trials take 1, 1/2, 2 and 8 times the default, others fail. */
+/* Makes a run with known ratios. Four trials take 1, 1/2, 2 and 8 times the default's time. The other trials fail. */
 static struct tune_run by_hand(void)
 {
     static const double quotient[] = {1, 0.5, 2, 8};

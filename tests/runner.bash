@@ -3,7 +3,7 @@
 
 # ---- the list of suites, tests/suites.txt
 
-listed=() # names, in the order of the list
+listed=() # the names of suites, in the order of the list
 declare -A groups_of build_of line_of
 read_suites() { # usage: read_suites FILE
     local name groups build when line
@@ -23,7 +23,7 @@ is_named() { # usage: is_named SUITE WORD. Succeeds if WORD is the name of the s
 }
 
 chosen=()
-# Chooses suites by names and groups, or all. Status 2: an unknown name.
+# Chooses suites by names and groups, or all suites. Returns status 2 if a name is unknown.
 choose_suites() { # usage: choose_suites NAME…
     local name word found
     for word; do
@@ -42,7 +42,7 @@ choose_suites() { # usage: choose_suites NAME…
 }
 
 only= # the pattern of the cases to run, or empty
-# The command of a suite, with its words replaced.
+# Sets the command of a suite. Words such as BUILD and ATTNC are replaced.
 add_suite() { # usage: add_suite NAME BUILD-FOLDER
     local name=$1 build=$2 word words=()
     for word in ${line_of[$name]}; do
@@ -148,7 +148,7 @@ run_suites() { # usage: run_suites LOGS JOBS
     exec {ended}>&-
 }
 
-# Prints skipped cases with reasons, then the counts. Status 0: something passed, nothing failed.
+# Prints skipped cases with reasons, then the counts. Returns status 0 if something passed and nothing failed.
 finish_suites() {
     if [ ${#reasons[@]} -gt 0 ]; then
         echo 'skipped:'

@@ -67,8 +67,8 @@ def processes_of(group):
 
 
 def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
-    """Runs a command as its own process group, and returns it with its output. A time-out fails the case, and so
-    does death by a signal unless `signals`."""
+    """Runs a command as its own process group, and returns it with its output. A time-out fails the case. A signal
+    that ends the command also fails it, unless `signals`."""
     options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) | options
     process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True,
                                encoding='utf-8', errors='replace', **options)

@@ -12,7 +12,7 @@ struct stream {
     const struct model *model;
     struct attn_problem problem; /* batch: the number of sequences */
     struct layers layers;
-    int64_t rows, copies; /* rows: the maximum number of rows of a call. copies: the number of sequences */
+    int64_t rows, copies; /* `rows` is the maximum number of rows of a call. `copies` is the number of sequences. */
     void *state, *workspace;
     struct window *window; /* [rows] */
     /* For each sequence: the last bytes in the state, and the next byte after them. */
@@ -23,8 +23,8 @@ struct stream {
     int64_t length;
 };
 
-/* Opens `copies` empty sequences with room for `capacity` tokens each. `rows`: the maximum number of rows of a call.
-   Returns 0 or an attn_error. Call stream_close in either case. */
+/* Opens `copies` empty sequences with room for `capacity` tokens each. `rows` is the maximum number of rows of a
+ * call. Returns 0 or an attn_error. Call stream_close in either case. */
 int stream_open(struct stream *s, const struct model *m, int64_t copies, int64_t capacity, int64_t rows, int threads);
 void stream_close(struct stream *s);
 /* Appends n bytes to the first sequence, in calls of up to `rows` bytes. layers.scores [256] gets the scores of the
@@ -36,7 +36,8 @@ int stream_fork(struct stream *s);
 int stream_step(struct stream *s, const unsigned char *byte);
 int64_t stream_length(const struct stream *s, int64_t sequence);
 
-/* Appends n bytes to the only sequence without a state, for comparison: calls forward for all bytes so far. */
+/* Appends n bytes to the only sequence without using its state, to compare speeds. Calls forward for all bytes so
+ * far. */
 int stream_anew(struct stream *s, const unsigned char *byte, int64_t n);
 
 /* The header of a file with a state. */

@@ -1,5 +1,5 @@
-/* Continues a text byte by byte with two language models. The state of softmax attention grows with the text; the
-   state of polysketch attention does not. */
+/* Continues a text byte by byte with two language models. The state of softmax attention grows with the text. The
+ * state of polysketch attention does not grow. */
 #include "decode.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ struct request {
     int64_t length, copies, capacity, times, seed, threads;
     double temperature;
     bool anew, quiet;
-    /* the text, or NULL before text_there */
+    /* the text, or NULL if text_there has not read it */
     unsigned char *byte;
     int64_t bytes;
 };

@@ -9,7 +9,12 @@
 #define EACH_MACHINE
 #endif
 
-enum { ROWS_A_BLOCK = 256, ROWS_AT_ONCE = 8, FEW_ROWS = 4 /* FEW_ROWS: below, waking threads takes longer */ };
+enum {
+    ROWS_A_BLOCK = 256,
+    ROWS_AT_ONCE = 8,
+    FEW_ROWS = 4 /* with fewer rows, waking threads takes longer than the
+                  * work */
+};
 
 /* c[j] += sum over x < count of a[x * a_step] * b[x * m + j], for all j < m. */
 EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, int64_t a_step, const float *restrict b,

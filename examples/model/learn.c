@@ -10,7 +10,7 @@ struct training {
     struct model *m;
     struct attn_problem problem;
     void *workspace, *backward_workspace;
-    int64_t n, count; /* n: the positions in a piece of the text. count: the number of weights */
+    int64_t n, count; /* `n` is the number of positions in a piece of the text. `count` is the number of weights. */
     int threads;
     struct layers layers;
     struct window *window;
@@ -73,7 +73,7 @@ static int prepare(struct training *t)
 /* ---- forward and backward ---- */
 
 /* Backward of out = in * weight. Computes the gradient with respect to the weight, and d_in = d_out * transposed
-   weight. `adds`: adds to d_in. */
+ * weight. If `adds`, the product is added to d_in. */
 static void back(struct training *t, enum model_weight w, const float *in, const float *d_out, float *d_in, bool adds)
 {
     const int64_t k = model_rows(w), c = model_columns(w);
@@ -94,7 +94,8 @@ static int forward(struct training *t, const unsigned char *byte)
     return error;
 }
 
-/* Returns the mean loss in bits. Overwrites `scores` with the gradient of the loss in nats with respect to them. */
+/* Returns the mean loss in bits. Overwrites `scores` with the gradient of the loss in nats with respect to the
+ * scores. */
 static double judge(struct training *t, const unsigned char *byte)
 {
     double *loss = (double *)(void *)t->d_up; /* d_up is unused now */
@@ -154,7 +155,7 @@ static void adam(struct training *t, int64_t step, double rate)
     }
 }
 
-/* ---- a text ---- */
+/* ---- training and prediction of a text ---- */
 
 /* Predicts the first n bytes of the last quarter of the text. Sets element `which` of the arrays in *result.
  * `which` is 0 before training and 1 after it. */

@@ -27,7 +27,8 @@ static const struct attn_param *find_param(const struct attn_kernel *kernel, con
     return NULL;
 }
 
-/* Returns a parameter [HEAD_DIM, count] in float64, transposed if it is [count, HEAD_DIM]; or NULL. */
+/* Returns a parameter [HEAD_DIM, count] in float64, or NULL. If `turned`, the parameter is [count, HEAD_DIM] and is
+ * transposed. */
 static double *widen(const struct attn_param *p, const void *params, int count, bool turned)
 {
     const float *from;
@@ -107,7 +108,8 @@ static void features_of(const struct estimate *e, const struct text_vectors *t, 
     }
 }
 
-/* Adds the keys first … first + keys - 1 to the sums *s of a query. q, k: their features. */
+/* Adds the keys first … first + keys - 1 to the sums *s of a query. `q` and `k` have the features of the query and
+ * of these keys. */
 static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k,
                      int64_t first, int64_t keys, struct row_sums *s)
 {

@@ -91,12 +91,12 @@ static void interrupted(int number)
 /* ---- the command line ---- */
 
 struct request {
-    const char *file, *models; /* models: the folder of trained models, or NULL */
+    const char *file, *models; /* `models` is the folder of trained models, or NULL */
     int64_t bytes;
     bool bytes_given, text;
     int threads;
     int64_t seed;
-    struct learn_limit train; /* both 0: no training */
+    struct learn_limit train; /* if both members are 0, no model is trained */
 };
 
 static void usage(FILE *out)

@@ -14,7 +14,8 @@ enum { MOST_FEATURES = 4096 };
 
 /* ---- the machine's peak (peak.c) ---- */
 
-/* The peak rate of f32 multiply-adds of `threads` threads in GFLOP/s. threads <= 0: OpenMP's default. */
+/* Returns the peak rate of f32 multiply-adds of `threads` threads in GFLOP/s. If threads <= 0, the number is
+ * OpenMP's default. */
 double machine_peak(int threads);
 
 /* ---- a kernel and the data of its calls (kernel.c) ---- */
@@ -36,7 +37,7 @@ void kernel_release(struct prepared *p);
 /* Returns the index of the k-th compared row of `out`. `rows` rows are compared, spread evenly. */
 int64_t sampled_row(const struct text_vectors *t, int k, int rows);
 
-/* Called after each compared row; may be NULL. */
+/* This function is called after each compared row. It may be NULL. */
 typedef void oracle_progress(int done, int rows);
 /* Compares `rows` rows of `out` with the graph in the float64 interpreter. Returns the largest relative error, or a
    negative number after a message. The error of row i is relative to sum over j of w[i][j] * |v[j]|. */
@@ -46,10 +47,10 @@ double oracle_error(const char *graph_text, const struct text_vectors *t, const 
 /* ---- comparison with random features (features.c) ---- */
 
 enum features { FEATURES_NONE, FEATURES_SKETCH, FEATURES_FAVOR };
-/* Like oracle_error, for kernels with random features. Expected weights are computed from the same features in float64.
-   So the result is the error of the kernel, not of the estimate.
-   - FEATURES_SKETCH: a sketch of the polynomial of degree 4
-   - FEATURES_FAVOR: Performer's positive features, after layernorm */
+/* Does what oracle_error does, for kernels with random features. Expected weights are computed from the same
+ * features in float64. So the result is the error of the kernel, not of the estimate.
+ * - FEATURES_SKETCH is a sketch of the polynomial of degree 4.
+ * - FEATURES_FAVOR is Performer's positive features, after layernorm. */
 double features_error(enum features kind, const struct prepared *p, const struct text_vectors *t, const float *out,
                       int rows, int threads);
 

@@ -12,7 +12,8 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows)
     return (t->length - 2) * (int64_t)(k + 1) / rows;
 }
 
-/* Evaluates one row into out [HEAD_DIM]. `value`: the values or their absolute values. Returns NULL or the error. */
+/* Evaluates one row into out [HEAD_DIM]. `value` has the values or their absolute values. Returns NULL or the
+ * error. */
 static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row,
                                 double *out)
 {

@@ -1,5 +1,5 @@
-/* Measures the peak of this machine: multiply-adds on independent registers, with its widest vectors. Softmax is
-   compared with it. */
+/* Measures the peak of this machine: multiply-adds on independent registers, with its widest vectors. The rate of
+ * softmax is compared with this peak. */
 #include "next_byte.h"
 
 #ifdef _OPENMP

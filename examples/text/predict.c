@@ -32,7 +32,7 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     struct text_vectors t = {0};
     unsigned char *byte = read_text(argv[1], &t.length),
-                  *guess[2] = {NULL, NULL}; /* of the first predictor, and of the current one */
+                  *guess[2] = {NULL, NULL}; /* the guesses of the first predictor, and of the current one */
     if (!byte) return 1;
     t.byte = byte;
     float *out = malloc(sizeof *out * HEAD_DIM * (size_t)t.length);

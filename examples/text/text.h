@@ -22,8 +22,8 @@ struct text_vectors {
 /* Allocates and fills `context` and `value`. Returns false if out of memory. */
 bool text_embed(struct text_vectors *t);
 void text_release(struct text_vectors *t);
-/* Sets guess[i], for i from 1 to length - 1, to the predicted byte at position i. out [length - 1, HEAD_DIM]: row r
-   is for position r + 1. */
+/* Sets guess[i], for i from 1 to length - 1, to the predicted byte at position i. Row r of out [length - 1,
+ * HEAD_DIM] is for position r + 1. */
 void text_predict(const struct text_vectors *t, const float *out, unsigned char *guess);
 /* The fraction of correctly predicted bytes in the second half of the text. */
 double text_accuracy(const struct text_vectors *t, const unsigned char *guess);

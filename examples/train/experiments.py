@@ -23,9 +23,10 @@ class Run:
     heads: int = 1
     layers: int = 1
     kernels: str = "attnc"     # "attnc", or "torch": composed of PyTorch's operations
-    every: int = 100           # steps between evaluations; 0: only time is measured
+    every: int = 100           # steps between evaluations; if 0, only time is measured
     early: int = 0             # steps between evaluations in the first tenth
-    warmup: int = 0            # steps in which the learning rate rises; then it falls as a cosine. 0: constant
+    # Steps in which the learning rate rises; it then falls as a cosine. If 0, it is constant.
+    warmup: int = 0
     until: float = 0.0         # the run ends early at this loss
     most: Optional[float] = None  # train.py reports FAIL if the final loss is higher
     coefficients_of: str = ""  # the run whose learned coefficients this one uses
@@ -95,7 +96,8 @@ def synthetic(seeds: Any = (1,)) -> List[Run]:
     made = []
     for seed in seeds:
         for name in SYNTHETIC:
-            steps, rate = (2_000, 1e-3) if name.startswith("polysketch") else (1_000, 2e-3)  # sketches start slowly
+            # Training with sketches starts slowly.
+            steps, rate = (2_000, 1e-3) if name.startswith("polysketch") else (1_000, 2e-3)
             made.append(Run("induction", name, every[name], "induction", 128, seed, steps, 16, rate,
                             easier=((16, 0), (32, 0), (64, 0)), **shared))
         made.append(dataclasses.replace(made[-len(SYNTHETIC)], variant=UNAIDED, easier=()))
@@ -109,15 +111,15 @@ def synthetic(seeds: Any = (1,)) -> List[Run]:
 
 # ---- PolySketchFormer, tables 2 to 4
 
-TOKENS = 8192  # per step
+TOKENS = 8192  # the number of tokens per step
 CONTEXTS = (512, 1024, 2048, 4096, 8192)
 
 
 def text(steps: int = 256) -> List[Run]:
     return [Run("text", name, spec, "text", length, 1, steps, TOKENS // length, 4e-3, width=64, layers=2,
                 warmup=20, every=32)
-            for length in reversed(CONTEXTS) for name, spec in causal_variants(64).items()]  # The longest contexts
-                                                                                             # come first.
+            # The longest contexts come first.
+            for length in reversed(CONTEXTS) for name, spec in causal_variants(64).items()]
 
 
 def text_time() -> List[Run]:

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Sequence
 
 from experiments import Run
 
-REFRESHES_EVERY = 1.0     # seconds, on a terminal
+REFRESHES_EVERY = 1.0     # the seconds between two updates on a terminal
 SPEAKS_EVERY = 20.0       # the seconds between two lines of progress if standard error is not a terminal
 
 

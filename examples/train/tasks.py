@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from files import write
 
 PACKAGE = "python3.11-doc"  # the Debian package with the text
-HELD_OUT = 2 ** 18  # bytes of the text
+HELD_OUT = 2 ** 18  # the number of bytes of the text that are not trained on
 
 Batch = Tuple[Tensor, Tensor]  # the input, and the expected output at the last positions
 
@@ -22,7 +22,7 @@ Batch = Tuple[Tensor, Tensor]  # the input, and the expected output at the last 
 class Task:
     symbols: int
     length: int
-    held_out = 10  # batches of the final evaluation
+    held_out = 10  # the number of batches of the final evaluation
 
     def batch(self, size: int, draw: Generator) -> Batch:
         raise NotImplementedError

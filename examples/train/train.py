@@ -142,6 +142,6 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt:  # before the first run
+    except KeyboardInterrupt:  # Ctrl-C before the first run
         print("train: stopped; the same command goes on", file=sys.stderr)
         sys.exit(130)

@@ -45,7 +45,8 @@ def polynomial(degree: int, head_dim: int, **more: Any) -> Spec:
 
 
 def polysketch(size: int, kind: str, head_dim: int, local: int = 0) -> Spec:
-    """Polysketch of degree 4 with a sketch of `size` components. `local`: the length of blocks with exact weights."""
+    """Polysketch of degree 4 with a sketch of `size` components. `local` is the length of blocks with exact
+    weights, or 0."""
     options: Dict[str, Any] = {"degree": 4, "sketch": size, "map": kind}
     return _causal({"polysketch": {**options, "local": "exact"} if local else options}, head_dim,
                    **({"block": local} if local else {}))

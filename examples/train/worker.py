@@ -94,7 +94,7 @@ class Training:
         self.step, self.seconds = 0, 0.0
         self.curve: List[Dict[str, float]] = []
         self.times: List[float] = []
-        self.losses: List[float] = []  # of the last batches of the current task
+        self.losses: List[float] = []  # the losses of the last batches of the current task
         self.begun = [0]               # the step at which each task began
         self.final: Dict[str, float] = {}
         self.path = os.path.join(folder, "runs", run.name + ".pt")
@@ -163,7 +163,7 @@ class Training:
         return found["loss"]
 
     def advance(self) -> None:
-        """Continues with the next task if this one is learned."""
+        """Continues with the next task if the current task is learned."""
         if not self.is_last_task and len(self.losses) == SAMPLES and statistics.fmean(self.losses) < LEARNED:
             self.begun.append(self.step)
             self.losses = []

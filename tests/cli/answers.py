@@ -1,4 +1,4 @@
-"""Outputs of the commands: verdicts of check, warnings, explain, names of specs, help pages."""
+"""Tests outputs of the commands: verdicts of check, warnings, explain, names of specs, help pages."""
 import csv
 import io
 import json
@@ -25,7 +25,8 @@ def case(function):
 
 
 def compiler(place, name, script):
-    """gcc that changes the source $file with a script."""
+    """Makes a compiler that runs a script on the source $file and then gcc. Returns the environment that selects
+    it."""
     place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n'
                 '%s\nexec gcc "$@"\n' % script)
     os.chmod(place.path(name), 0o755)
@@ -94,7 +95,7 @@ def a_wrong_kernel(place):
               done.stderr)
         check(not done.stdout if quiet else
               re.fullmatch('  the compiled kernel +.* of the tolerance   WRONG\nsoft: wrong\n', done.stdout), done.stdout)
-    # one NaN among correct numbers
+    # The kernel returns one NaN among correct numbers.
     environment = compiler(place, 'nancc', wrapped(after='out[0] = __builtin_nanf("");'))
     done = place.attnc('check', 'soft.yaml', *ALONE, status=1,
                        env={**environment, 'XDG_CACHE_HOME': place.path('other')})
@@ -155,7 +156,7 @@ def rows_that_cancel(place):
 
 @case
 def results_that_f32_cannot_hold(place):
-    """Sums of exp(s) up to exp(97) are neither right nor wrong."""
+    """If weights overflow f32, attnc check says that it cannot compare the kernel."""
     place.write('large.yaml', LARGE)
     done = place.attnc('check', 'large.yaml', *ALONE, status=1)
     check(done.stderr == 'attnc: error: large: the weights of random arrays overflow f32, '
@@ -165,7 +166,7 @@ def results_that_f32_cannot_hold(place):
 
 @case
 def costs_of_a_mask_with_ids_and_words(place):
-    """Testing all 64k x 64k pairs would take over ten minutes."""
+    """explain must not test all 64k x 64k pairs, which would take over ten minutes."""
     done = place.attnc('explain', os.path.join(ROOT, 'tests', 'spec', 'good', 'mask_words.yaml'), timeout=120)
     check('Parameters\n  document' in done.stdout, done.stdout)
 
@@ -174,7 +175,7 @@ def costs_of_a_mask_with_ids_and_words(place):
 
 @case
 def an_exponential_that_overflows(place):
-    """A weight, words of --set, and whether there is a warning."""
+    """Tests rows of (weight, words of --set, whether there is a warning)."""
     for weight, words, warned in (('exp(s) + 1', [], True), ('2 + exp(0.5 * s) / (1 + exp(s))', [], True),
                                   ('pow(2.0, s) + 1', [], True), ('log(1 + exp(s))', [], True),
                                   ('exp(s)', [], False), ('exp(s) * (1 + s * s)', [], False),
@@ -276,7 +277,7 @@ def explain_says_what_is_so(place):
 
 @case
 def bound_by_memory(place):
-    """Arrays in the caches do not count: 512 rows of 1 KiB fit, 65536 do not."""
+    """Reads of arrays that fit into the caches do not count. 512 rows of 1 KiB fit, 65536 do not."""
     place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\n'
                 'algorithm: quadratic\nshape: {head_dim: 64}\n')
     small, large = [('512', 'compute'), ('65536', 'compute')], [('512', 'compute'), ('65536', 'memory')]
@@ -298,7 +299,7 @@ esac
 
 @case
 def repeats_that_differ(place):
-    """Every other call waits, and every other peak is half."""
+    """Every second call waits, and every second measured peak is half."""
     environment = compiler(place, 'shakycc', SHAKES)
     words = ['bench', 'soft.yaml', '--lengths', '64', '--threads', '1', '--time', '0.2', '--json=x.json', '--csv=x.csv']
     done = place.attnc(*words, env=environment)
@@ -353,9 +354,8 @@ def names_in_place_of_files(place):
     check(place.files('out') == ['out.npy'], 'run')
     os.remove(place.path('in/v.npy'))
     place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', status=1)
-    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', '--set', 'shape.values=keys')   # attnc reads no
-                                                                                                # v.npy if values are
-                                                                                                # keys.
+    # If values are keys, attnc reads no v.npy.
+    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', '--set', 'shape.values=keys')
     place.attnc('softmax', '-MD', '-o', 'out')
     check(place.read('out/softmax.d') == b'out/softmax.c out/softmax.h:\n', place.read('out/softmax.d'))
     check("'attnc tune softmax'" in place.attnc('softmax', '--tuned', status=1).stderr, '--tuned')
@@ -473,7 +473,7 @@ def run(folder, suite, function):
                                  'mask: causal\nshape: {head_dim: 8}\n'))
 
 
-# name: words, words of the message
+# Each value is (arguments of attnc, exit status, words of the message).
 USAGE = {
     'no_spec_of_that_name': (('explain', 'sofmax'), 1, ["did you mean 'softmax'"]),
     'no_spec_of_any_such_name': (('check', 'nothing_like_it'), 1, ['attnc list']),

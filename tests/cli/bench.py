@@ -1,4 +1,4 @@
-"""attnc bench and the costs of attnc explain. No case measures time."""
+"""Tests attnc bench and the costs of attnc explain. No case measures time."""
 import csv
 import io
 import json
@@ -149,7 +149,7 @@ def decode(place):
     text = place.attnc('explain', 'elu.yaml', '--set', 'emit=[forward, decode]').stdout
     of_head, = map(int, re.findall(r'(\d+) bytes for every sequence and (?:key/value )?head, however', text))
     chunk, = map(int, re.findall(r'carried over chunks of (\d+) keys', text))
-    for r, n in zip(few, (40, 2048)):   # the mean number of keys and values, and a query
+    for r, n in zip(few, (40, 2048)):   # the bytes of the mean number of keys and values, and of a query
         check(r['tokens'] == 16 and r['read_bytes'] == 3 * 4 * (2 * (n + 8) * (8 + 8) + 4 * 8), 'softmax: %s' % r)
         check(0 <= r['state_bytes'] - 3 * 4 * 2 * (n + 16) * (8 + 8) < 1024, 'the state of softmax: %s' % r)
     check(len({(r['state_bytes'], r['read_bytes'], r['tokens']) for r in carried}) == 1, 'it grows: %s' % carried)
@@ -378,7 +378,7 @@ def progress(place):
 
 @case
 def interrupted(place):
-    """After an interruption, it prints the results so far and ends by the signal."""
+    """After a signal, attnc bench prints the results so far and ends by this signal."""
     for number in signal.SIGINT, signal.SIGTERM:
         words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1',
                  '--json=x.json', '--csv=x.csv', '--plot=x.svg']
@@ -470,7 +470,7 @@ def explain_has_gradients(place):
         check(abs(flops / (pairs * 10 * 8) - 1) < 1e-3, '%g FLOPs for %g pairs' % (flops, pairs))
         # one sweep computes all gradients
         check(pairs < visited * 1.001 <= pairs + 65 * n and abs(visited * useful / 100 / pairs - 1) < 0.02, part)
-        once = 4 * n * (8 * 8 + 2)   # four inputs, out, three gradients, saved values, the sums of rows
+        once = 4 * n * (8 * 8 + 2)   # the bytes of four inputs, out, three gradients, saved values and sums of rows
         check(once <= bytes_ * 1.001 <= 2 * once, '%g bytes' % bytes_)
     place.write('sketch.yaml', SKETCH + 'emit: [forward, backward]\n')
     text = place.attnc('explain', 'sketch.yaml', '--lengths', '4k').stdout

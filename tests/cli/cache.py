@@ -1,4 +1,5 @@
-"""The cache of compiled kernels: its owner and permissions, links in it, its size, and control characters in names."""
+"""Tests the cache of compiled kernels: its owner and permissions, links in it, its size, and control characters in
+names."""
 import fcntl
 import glob
 import os

@@ -29,8 +29,7 @@ class Place:
         self.environment = {k: v for k, v in os.environ.items()
                             if k not in ('ATTNC_CC', 'CC', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS')}
         self.environment |= {'XDG_CACHE_HOME': os.path.join(suite.folder, 'cache'), 'LC_ALL': 'C', 'TERM': 'xterm',
-                             **getattr(suite, 'compiler', {})}   # replaced by the suite's own compiler, if it has
-                                                                 # one
+                             **getattr(suite, 'compiler', {})}   # The suite may have its own compiler.
         for name, text in files.items():
             self.write(name + '.yaml', text)
 

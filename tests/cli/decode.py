@@ -1,4 +1,4 @@
-"""run --chunks, which decodes token by token, and explain's description of the state."""
+"""Tests run --chunks, which decodes token by token, and explain's description of the state."""
 import os
 import re
 
@@ -44,7 +44,7 @@ def chunks_give_what_forward_gives(place):
 
 @case
 def chunks_have_the_rows_of_their_tokens(place):
-    """Arrays with an axis Nk or Nq, with and without an axis B."""
+    """Tests arrays with an axis Nk or Nq, with and without an axis B."""
     arrays(place, 75, 75)
     rng = np.random.default_rng(2)
     for name, shape in ('far', (4, 75)), ('gate', (2, 2, 75, 3)), ('own', (2, 75)):

@@ -1,4 +1,4 @@
-"""Rules for make and ninja (-MD, -MF, -MT), and --outputs."""
+"""Tests rules for make and ninja (-MD, -MF, -MT), and --outputs."""
 import json
 import os
 import shutil

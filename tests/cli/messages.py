@@ -1,4 +1,4 @@
-"""All errors of the command line and of arrays, compared with expected/NAME.txt."""
+"""Compares all errors of the command line and of arrays with expected/NAME.txt."""
 import os
 import re
 import struct
@@ -8,10 +8,10 @@ import numpy as np
 from cases import AFFINE, DENSE, DOCUMENTS, LENGTHS, LISTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
-# quiet: no line that depends on the cache
+# With --quiet, no line depends on the cache.
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')
 
-# name: words, exit status, words of the message
+# Each value is (arguments of attnc, exit status, words of the message).
 USAGE = {
     'no_arguments': ((), 2, ['--help']),
     'unknown_option': (('--tagret', 'native', 'soft.yaml'), 2, ['--tagret', "did you mean '--target'"]),
@@ -105,7 +105,7 @@ def zeros(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
-# name: spec, change of the arrays, exit status, words of the message
+# Each value is (spec, change of the arrays, exit status, words of the message).
 ARRAYS = {
     'missing_q': (SOFTMAX, remove('q'), 1, ['in/q.npy']),
     'missing_all': (SOFTMAX, lambda p: [remove(n)(p) for n in 'qkv'], 1, ['q.npy', 'k.npy', 'v.npy']),

@@ -237,7 +237,7 @@ def the_reproducing_command_reproduces(place):
 
 @case
 def standalone_needs_no_runtime(place):
-    """Several standalone files can be used in one program, also with attnrt.h."""
+    """Several standalone files can be used in one program, even together with attnrt.h."""
     words = ['--standalone', '--target', 'x86-64-v3,generic', '-o', 'out']
     specs = ['polysketch_r32', 'performer_positive', 'performer_relu', 'bigbird', 'packed_documents_polysketch',
              'softmax_causal_bf16', 'linformer']
@@ -467,14 +467,14 @@ def wrong_arrays_cost_no_compilation(place):
 
 @case
 def run_of_16_bits(place):
-    """f16 is read and written as f2, and bf16 as f4, because .npy files lack it."""
+    """f16 is read and written as f2. bf16 is read and written as f4, because .npy files have no bf16."""
     place.arrays()
     place.array('q', np.load(place.path('in', 'q.npy')).astype('>f8'))
     for dtype, written, unit in ('f16', np.float16, 2.0 ** -11), ('bf16', np.float32, 2.0 ** -8):
         arrays = [np.load(place.path('in', n + '.npy')).astype(np.float32) for n in 'qkv']
         wanted = definitions.attend(definitions.load(place.path('soft.yaml')), {},
                                     *(rounded(x, dtype).astype(np.float64) for x in arrays))
-        place.attnc(*RUN, '--set', 'dtype=' + dtype, '--target', 'generic')   # rounds only the result
+        place.attnc(*RUN, '--set', 'dtype=' + dtype, '--target', 'generic')   # this target rounds only the result
         out = np.load(place.path('out', 'out.npy'))
         check(out.dtype == written and out.shape == wanted.shape, '%s is written as %s' % (dtype, out.dtype))
         check(np.array_equal(rounded(out, dtype), out.astype(np.float32)), 'out is not %s' % dtype)
@@ -573,7 +573,7 @@ def explain_and_check(place):
     done = place.attnc('explain', 'soft.yaml')
     for word in 'quadratic', 'FLOP', 'workspace':
         check(re.search(word, done.stdout, re.I), 'explain does not say %s: %s' % (word, done.stdout))
-    done = place.attnc('check', 'poly.yaml', '--lengths', '5', timeout=300)   # for all targets
+    done = place.attnc('check', 'poly.yaml', '--lengths', '5', timeout=300)   # checks all targets
     check(done.stdout.strip(), 'check says nothing')
     place.attnc('check', 'wrong.yaml', status=1)
 
@@ -648,12 +648,13 @@ def awkward_specs_compile(place):
 
 @case
 def products_end_with_the_rows(place):
-    """Tiles are wide, but short sequences need fewer lanes: the caller passes their number."""
+    """A short sequence needs fewer lanes than a wide tile has, so callers of a product pass their number."""
     place.attnc('soft.yaml', '--target', 'x86-64-v3', '--set', 'emit=[forward, backward]', '--set',
                 'schedule={tile_q: 256, tile_k: 64, backward: {tile_q: 256, tile_k: 64}}')
     text = re.sub(r'/\*\w+=\*/', '', place.read('soft.c').decode())   # removes the names of constant arguments
     text = re.sub(r',\n +', ', ', text)
-    lanes = re.findall(r'^    dot\w*_v3\(\d, (\w+), .* b, 272, c, 272, ', text, re.M)  # rows of 256 elements and a gap
+    # Rows have 256 elements and a gap.
+    lanes = re.findall(r'^    dot\w*_v3\(\d, (\w+), .* b, 272, c, 272, ', text, re.M)
     check(len(lanes) > 4 and set(lanes) == {'lanes'}, 'products of tiles of 256 have %r lanes' % lanes)
     check(re.search(r'^ *dot\d+_v3\(round_up\(i1 - i0, 8\), ', text, re.M), 'nothing ends with the queries')
 

@@ -74,7 +74,7 @@ def schedules_by_length(place):
 
 @case
 def every_knob_can_be_set(place):
-    """The minimum, the maximum and other values of each knob compile, and all kernels compute the same."""
+    """The minimum, the maximum and other values of each knob compile. All these kernels compute equal results."""
     place.write('sketch.yaml', SKETCH.replace('sketch: 4', 'sketch: 32'))
     place.attnc('sketch.yaml', '--target', 'generic', '--emit', 'json')
     knobs = json.loads(place.read('sketch.json'))['knobs']

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the fuzzers on checked-in files and their variants, without libFuzzer. run.sh FOLDER, which has replay_expression
-# and replay_spec.
+# Runs the fuzzers on checked-in files and their variants, without libFuzzer.
+# usage: run.sh FOLDER. FOLDER has the programs replay_expression and replay_spec.
 folder=$(cd "$1" && pwd) || exit 2
 cd "$(dirname "$0")" || exit 3
 passed=0 failed=0

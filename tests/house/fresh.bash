@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compares checked-in files that attnc makes with its output. fresh.bash [--write]: --write updates them. ATTNC and
-# ATTNC_BUILD name the compiler and the build folder.
+# Compares the files that attnc made for the tree with attnc's output.
+# usage: fresh.bash [--write]. --write updates the files.
+# ATTNC and ATTNC_BUILD name the compiler and the build folder.
 set -u
 cd "$(dirname "$0")/../.."
 attnc=${ATTNC:-$PWD/build/attnc}

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-# A folder and the folders that it uses, bottom to top. It may use everything that those may use.
+# Each line is a folder and the folders that it uses, from bottom to top. A folder may also use everything that these
+# folders may use.
 ARROWS = '''
 ir
 runtime
@@ -51,7 +52,7 @@ def table():
 
 BELOW = table()
 CARRIED = 'compiler/emit/embedded'
-FREE = ('tests', 'examples', 'generated')  # may use all public headers
+FREE = ('tests', 'examples', 'generated')  # these folders may use all public headers
 
 
 def room_of(path):
@@ -94,7 +95,7 @@ def sources(root):
 
 
 def circle(edges):
-    """A cycle of `edges`, {from: {to, …}}, as a list that ends with its first element; or None."""
+    """Returns a cycle in `edges`, {from: {to, …}}, or None. The cycle is a list that ends with its first element."""
     state = {}
     for start in sorted(edges):
         if start in state:
@@ -186,7 +187,7 @@ def check_symbols(root, build):
         if source not in made and os.path.basename(source) not in ('embed.c', 'probe.c'):
             wrong.append(f'{source} has no object in {build}')
     of = {output: source for source, output in made.items()}
-    # one call, because each loads plugins
+    # One call for all files is faster, because every nm loads plugins.
     listing = subprocess.run(['nm', '-P', '-A', *of], capture_output=True, text=True, check=True).stdout
     for line in listing.splitlines():
         output, _, symbol = line.rpartition(': ')

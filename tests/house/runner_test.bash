@@ -6,7 +6,8 @@ count_ok=0 count_failed=0
 folder=$(mktemp -d) || exit 3
 trap 'rm -rf "$folder"' EXIT
 
-# expect NAME STATUS LAST SUITE…: runs the scripts SUITE… as suites, and checks the exit status and the last line.
+# usage: expect NAME STATUS LAST SUITE…. Runs the scripts SUITE… as suites, and checks the exit status and the last
+# line.
 expect() {
     local name=$1 status=$2 last=$3 said got=0
     shift 3
@@ -77,7 +78,7 @@ here   quick        sanitized  -             BUILD/tests/here
 
 tidy   quick,house  plain      demo          tests/tidy.bash BUILD/tests
 END
-# chooses NAME STATUS CHOSEN WORD…: the suites that ./dev test runs for these words.
+# usage: chooses NAME STATUS CHOSEN WORD…. Checks that ./dev test runs the suites CHOSEN for these words.
 chooses() {
     local name=$1 status=$2 wanted=$3 got=0 said
     shift 3
@@ -97,7 +98,7 @@ chooses chooses_by_group 0 'here tidy' quick
 chooses chooses_each_once 0 'here tidy' here quick house
 chooses refuses_other_names 2 '' long lon
 chooses refuses_other_machines 2 '' far
-# becomes NAME COMMAND SUITE CASE: checks that the runner makes COMMAND from the line of SUITE.
+# usage: becomes NAME COMMAND SUITE CASE. Checks that the runner makes COMMAND from the line of SUITE.
 becomes() {
     local said
     said=$(

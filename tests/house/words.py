@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Words that make a reader read twice, in comments, messages, documents and emitted C.
+"""Finds words that make a reader read twice, in comments, messages, documents and emitted C.
 
 words.py            checks the tree: `ok FILE`, or `FAIL FILE LINE: words: what to write`
 words.py --count    counts by rule and folder
@@ -19,7 +19,7 @@ import tokenize
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# name, pattern, what to write
+# Each rule is (name, pattern, what to write instead).
 RULES = (
     ('meet', r'\b(meets?|meeting|met)\b', 'a query attends to keys; operands are multiplied; threads synchronise'),
     ('behind', r'\bbehind\b', 'after'),
@@ -47,7 +47,7 @@ C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n]
 
 
 def of_c(text):
-    """Yields comments and string literals that are sentences. Adjacent literals are one."""
+    """Yields comments and string literals that are sentences. Adjacent literals count as one."""
     said, end_of_said = None, 0
     for token in C_TOKEN.finditer(text):
         t, line = token.group(), text.count('\n', 0, token.start()) + 1

@@ -18,7 +18,7 @@ SPECS = {
                      'shape': {'head_dim': 64}},
     'signed': BASE | {'similarity': {'custom': {'weight': 'tanh(s)'}}, 'normalize': {'sum_plus': 0.01},
                       'shape': {'head_dim': 64}},
-    # results of 1e-50 and less
+    # The results are 1e-50 or less.
     'tiny_plus': BASE | {'similarity': {'polynomial': {'degree': 64, 'beta': 30}}, 'shape': {'head_dim': 8}},
     'tiny': BASE | {'similarity': {'custom': {'weight': 'exp(-s * s - 160)'}}, 'normalize': 'none',
                     'shape': {'head_dim': 4}},
@@ -26,7 +26,7 @@ SPECS = {
     'one_element': BASE | {'prepare': ['l2norm'], 'similarity': 'softmax', 'shape': {'head_dim': 1}},
     'one_element_power': BASE | {'prepare': ['l2norm'], 'similarity': {'polynomial': {'degree': 2}},
                                  'normalize': 'sum', 'shape': {'head_dim': 1, 'value_dim': 4}}}
-# Errors in the emitted C: 3e-5 of the scale of logits, or 1e-4 of a term.
+# Scripts that put errors into the emitted C: 3e-5 of the scale of logits, or 1e-4 of a term.
 FAULTS = {'one_element': 's/1\\.442695[0-9]*/1.442735/g',
           'softmax': 's/0.7213475[0-9]*/0.721365/g',
           'signed': 's/ 0\\.01f/ 0.010001f/g'}

@@ -111,7 +111,7 @@ class Answer:
 
     @functools.cached_property
     def least(self):
-        """The tolerance without perturbed inputs, a lower bound."""
+        """Returns a lower bound of the tolerance, without perturbed inputs."""
         return self.scale * (2e-6 * 2.0 ** -29 if self.wide else 2e-6)
 
     def allowed_error(self, seed):
@@ -123,7 +123,7 @@ class Answer:
 
     @functools.cached_property
     def logits(self):
-        """f64: the change of a row by half an ulp of its logits."""
+        """For f64, returns 4 times the change of a row if its logits move by half an ulp."""
         if definitions.tagged(self.spec['similarity'])[0] != 'softmax':
             return 0
         moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED]
@@ -141,13 +141,14 @@ class Answer:
 
     @functools.cached_property
     def own(self):
-        """The definitions with the kernel's rounding at every step."""
+        """Returns the output of definitions.py with each step rounded to the kernel's type."""
         return np.asarray(attend(EXACT, self.spec, self.arrays,
                                  functools.partial(Plain, dtype=np.float64 if self.wide else np.float32)))
 
     @functools.cached_property
     def wider(self):
-        """The factor that widens the tolerance: twice the error of `own` relative to the tolerance, at least 1."""
+        """Returns the factor that widens the tolerance. It is twice the error of `own` relative to the tolerance,
+        and at least 1."""
         return max(1.0, 2 * float(over(self.own, self.expected, self.allowed, 'f64').max(initial=0)))
 
     def judge(self, out, times=1, more=0.0):

@@ -152,7 +152,7 @@ LEARNED_LINEAR = {
     'tau': (None, {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}, 'causal')}
 GATE, GATES = {'gate': {'shape': ['B', 'H', 'Nk']}}, {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}
 STEPS = {'rate': {'shape': ['H'], 'learned': True}, 'step': {'shape': ['B', 'H', 'Nk']}}
-DECAYS = {   # log, similarity, form
+DECAYS = {   # Each value is (logarithm of the decay, similarity, other keys of the spec).
     'forgetting': ('gate[b][h][t]', 'softmax', {'arrays': GATE, 'prepare': ['rope']}),
     'forgetting_window': ('gate[b][h][t]', SIMILARITY['cap'], {
         'arrays': GATE, 'mask': {'window': {'left': 20}}, 'normalize': {'sink': 'h * 0.5'}}),
@@ -212,14 +212,14 @@ DELTA = {   # Each value is (rate, similarity, other keys of the spec).
 }
 DELTA_SHAPES = [(2, 2, 2, 37, 67), (1, 1, 1, 65, 64), (1, 1, 1, 1, 1), (1, 3, 3, 90, 41), (2, 2, 2, 33, 33),
                 (1, 2, 2, 1, 70), (1, 2, 2, 40, 1), (1, 1, 1, 29, 97)]   # autograd takes quadratic time
-PROJECTED = {   # prepare, similarity, size
+PROJECTED = {   # Each value is (prepare, similarity, size).
     'softmax': (None, 'softmax', 13),
     'cap': ([{'layernorm': {'affine': True}}], SIMILARITY['cap'], 37),
     'unit': (['l2norm', {'scale': {'by': 3}}], SIMILARITY['polynomial_4'], 1),
     'hedgehog': (['layernorm'], {'linear': {'features': 'hedgehog'}}, 7),
     'elu_plus_one': (None, SIMILARITY['elu_plus_one'], 16),
     'additive': (None, {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, 6)}
-SINKS = {   # sink, similarity, form
+SINKS = {   # Each value is (sink, similarity, other keys of the spec).
     'zero': (0, 'softmax', {}),
     'large': ('i * 0.5 - 10', SIMILARITY['cap'], {}),
     'of_heads': ('h - 1.5', 'softmax', {'emit': ['forward', 'backward', 'statistics']}),
@@ -248,7 +248,7 @@ SUBSETS = {
        for name, n, prepare, similarity in (('hedgehog', 20, AFFINE, LEARNED['hedgehog'][1]),
                                             ('hedgehog', 100, AFFINE, LEARNED['hedgehog'][1]),
                                             ('short', 20, None, SIMILARITY['elu_plus_one']))}}
-# values are keys: the form; prepare, similarity, mask
+# Specs whose values are their keys. Each is (algorithm, prepare, similarity, mask).
 VALUES = {
     'softmax': ({}, None, 'softmax', 'causal'),
     'affine': ({}, AFFINE, 'softmax', {'window': {'left': 40}}),
@@ -302,8 +302,8 @@ def judge(spec, P, made):
     for name, got in made.items():
         x, may = wanted[name], allowed[name]
         if spec['dtype'] == 'f64': may = may * 2.0 ** -29 + 1e-13 * np.abs(x).max()
-        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel if there is
-                                                                                       # one key, for example
+        # All terms cancel if there is one key, for example.
+        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most
         if 'decay' in spec and name[1:] in P and re.search(r'\b%s\b' % name[1:], str(spec['decay']['log'])):
             may = may + EPSILON[spec['dtype']] * most * k.shape[2]   # sums over positions, whose terms cancel
         if spec['dtype'] in HALVES:   # kernels round out, weights and their gradients
@@ -363,8 +363,8 @@ def case(folder, suite, spec, shapes, seed, target):
 
 
 def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: None):
-    """Returns a function that calls forward and backward, a sample changed by `plant`, and the names of all
-    gradients."""
+    """Returns (a function that calls forward and backward, sample inputs, names of all gradients). `plant` may
+    change the inputs."""
     path, spec = write_spec(folder, spec)
     library = compiled(suite, path, folder, target, '-O1' if seed % 2 else '-O0', compiler('clang')).library
     name = spec['name']
@@ -507,7 +507,7 @@ def minus_infinity(folder, suite, spec, shape, seed):
 
 
 def driver(suite, key, line, name):
-    """The program that calls the kernel's backward."""
+    """Returns objects and options to link the program that calls the kernel's backward."""
     objects = suite.objects.of(key, [*line, '-DKERNEL=kernel_under_test'],
                                [*runtime_sources(), os.path.join(HERE, 'backward_driver.c')])
     return [*objects, '-Wl,--defsym=kernel_under_test=%s_kernel' % name, '-lm']
@@ -526,7 +526,7 @@ def memory(folder, suite, spec):
 
 
 def checked(folder, suite, spec, spoil):
-    """`attnc check` finds wrong gradients. `spoil`: a compiler that makes them wrong."""
+    """Runs `attnc check`. With `spoil`, a compiler makes the gradients wrong, and `attnc check` must find that."""
     path, spec = write_spec(folder, spec)
     environment = dict(suite.environment)
     if spoil:

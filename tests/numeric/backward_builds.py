@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The C of gradients in users' builds: standalone, without OpenMP, from C++, under ThreadSanitizer.
+"""Tests the C of gradients in users' builds: standalone, without OpenMP, from C++, under ThreadSanitizer.
 
 Every build must have no warnings. Gradients are compared with gradient_definitions.py, which needs autograd."""
 import os
@@ -78,7 +78,7 @@ def cplusplus(folder, suite, name):
 
 
 def threads(folder, suite, name):
-    """Gradients have no data races. With OpenMP the sanitizer needs Archer, which knows barriers."""
+    """Gradients have no data races. With OpenMP, ThreadSanitizer needs the library Archer to know about barriers."""
     where = execute([compiler('clang'), '-print-file-name=libarcher.so']).stdout.strip()
     if not os.path.exists(where):
         raise Skip('there is no libarcher.so for ' + compiler('clang'))

@@ -109,7 +109,7 @@ int main(int count, char **argument)
                           (unsigned)(a + 3 * b) % 8);
     failed += one(3, 3, 100, 131, 2, NULL, 1, 7) + one(1, 1, 300, 20, 2, NULL, 0, 7) +
               one(3, 3, 100, 131, 7, &own_team, 1, 7) + one(1, 1, 300, 20, 3, &own_team, 0, 7) +
-              one(20, 20, 20, 30, 3, &own_team, 0, 7); /* with 20 heads, a call has work for 3 threads */
+              one(20, 20, 20, 30, 3, &own_team, 0, 7); /* this shape has work for 3 threads */
     if (team_runs == 0) puts("no call ran on the threads of its caller");
     return failed != 0 || team_runs == 0;
 }

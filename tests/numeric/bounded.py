@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Specs with max_length. Every length up to it is compared with definitions.py, in both forms. Longer ones are refused.
-The workspace is smaller than without max_length.
+"""Tests specs with max_length. Every length up to it is compared with definitions.py, in the quadratic and in the
+linear form. Longer inputs are refused. The workspace is smaller than without max_length.
 
 Gradients and extend give the same results as without max_length."""
 import ctypes
@@ -66,7 +66,7 @@ class Bounded:
         self.spec = definitions.load(path)
 
     def error(self, n_q, n_k, function='forward'):
-        """The result of the kernel with max_length for these lengths."""
+        """Calls a function of the kernel with max_length for these lengths. Returns the function's result."""
         problem = Problem(1, 2, 1, n_q, n_k, threads=1)
         call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * (12 if function == 'backward' else 7))(
             getattr(self.bound.about, function))

@@ -1,5 +1,6 @@
-"""The cases of linear forms. Every two choices of weight, mask, block, dtype, normalize, sizes and prepare are
-together in some kernel. Every kernel runs over the edges of its blocks, with grouped heads and n_q != n_k."""
+"""Makes the cases of linear forms. Every two choices of weight, mask, block, dtype, normalize, sizes and prepare
+occur together in some kernel. Lengths are around the edges of the kernel's blocks. Some heads are grouped, and
+n_q may differ from n_k."""
 import itertools
 
 from cover import cover
@@ -23,9 +24,9 @@ WEIGHTS = {
     'favor_relu': [{'linear': {'features': {'favor_relu': {'count': m}}}} for m in (16, 64, 24)],
     'hedgehog': [{'linear': {'features': 'hedgehog'}}],
 }
-# features that grow with their powers
+# The number of features of these weights is a power of the head size.
 MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 3, 'square_param': 8}
-# local: exact inside blocks
+# 'local' also has exact weights inside blocks.
 PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}
 NORMALIZE = {'sum': 'sum', 'plus_half': {'sum_plus': 0.5}, 'unnormalized': 'none', 'sink': {'sink': '1 - h * 0.5'}}
 SIZES = {'8x24': (8, 24), '16': (16, None), '24x40': (24, 40)}
@@ -80,9 +81,9 @@ def sketches():
                   'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
     for row in [{**row, 'map': 'random'} for row in rows] + LEARNED:
         if row['place'] == 'local' and row['block'] == 'auto':
-            row['block'] = '16'       # Without layernorm, weights of these degrees exceed the range of f32.
+            row['block'] = '16'       # these specs need a block size
         if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
-            row['prepare'] = 'layernorm'   # their weights would exceed the range of f32
+            row['prepare'] = 'layernorm'   # without layernorm, weights of these degrees exceed the range of f32
         options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | (
             {'local': 'exact'} if row['place'] == 'local' else {})
         yield 'polysketch_%s_r%s_%s-%s' % (row['degree'], row['r'], row['map'],
@@ -121,14 +122,14 @@ def decays():
             yield name, spec_of(row, {'custom': {'weight': weight}}, 8)
 
 
-# Masks whose last key is the end of a prefix, or the query's own key if later.
+# Masks whose last visible key is the end of a prefix, or the query's own key if that is later.
 PREFIXES = {'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}},
             'prefix': {'mask': {'prefix': {'length': 37}}},
             'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}},
             'long': {'mask': {'prefix': {'length': 1000}}},
             'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
             'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
-# Windows of blocks: the state is of the last few chunks.
+# Windows of blocks, for which the state covers the last few chunks.
 BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}},
           'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
           'far_ahead': {'block_window': {'left': 4, 'right': 2}},
@@ -157,7 +158,7 @@ def prefixes():
                   'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
     for row in rows:
         if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
-            row['weight'] = 'polynomial'   # the sum may grow there
+            row['weight'] = 'polynomial'   # in these places, the sum may grow without bound
         row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
         yield ('prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
                spec_of(row, UNDER_PREFIXES[row['weight']], 8))
@@ -193,7 +194,7 @@ def shapes(spec, turn):
 
 
 def cases():
-    """(name, spec, shapes)"""
+    """Yields (name, spec, shapes)."""
     for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes(), *blocks()]):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
     for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query is far from most keys

@@ -1,5 +1,5 @@
-"""Pairwise cover: few rows in which every two choices of different factors are together at least once. Greedy, with
-a fixed seed."""
+"""Finds few rows in which every two choices of different factors occur together at least once. The search is greedy
+and has a fixed seed."""
 import itertools
 import random
 
@@ -32,7 +32,8 @@ def impossible(factors, rules):
 
 
 def cover(factors, seed=1, tries=40, rules=()):
-    """Rows over `factors` (name -> list of choices) with every pair that the rules allow."""
+    """Returns rows with a choice for each factor. Every pair of choices that the rules allow occurs in a row.
+    `factors` is {name: choices}."""
     rng = random.Random(seed)
     missing, rows = all_pairs(factors) - (impossible(factors, rules) if rules else set()), []
     while missing:
@@ -62,7 +63,7 @@ def cover(factors, seed=1, tries=40, rules=()):
 
 
 def extend(rows, factors, each, seed=2, tries=60):
-    """For every row, at least `each` extensions by more `factors`, so that every pair with a new choice occurs."""
+    """Extends each row by choices for `factors`, at least `each` times. Every pair with a new choice occurs."""
     rng = random.Random(seed)
     old = {name: sorted({row[name] for row in rows}) for name in rows[0]}
     missing = all_pairs(factors) | {pair for pair in all_pairs({**old, **factors})

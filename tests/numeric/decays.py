@@ -12,7 +12,7 @@ import yaml
 
 from suite import Suite, check, execute
 
-FORMS = {   # similarity, more
+FORMS = {   # Each value is (similarity, other keys of the spec).
     'softmax': ('softmax', {}),
     'quadratic': ({'linear': {'features': 'identity'}}, {'normalize': 'none', 'algorithm': 'quadratic'}),
     'linear': ({'linear': {'features': 'identity'}}, {'normalize': 'none', 'algorithm': 'linear'})}
@@ -55,7 +55,7 @@ def resets(folder, suite, form, elements):
         all_results.append(made)
     for made in all_results[1:]:
         for name, x in made.items(): check(np.array_equal(x, all_results[0][name]), name + ' has other bits')
-    if form == 'softmax' and elements: return 'with %d positions' % n   # the logit of such a key is 0
+    if form == 'softmax' and elements: return 'with %d positions' % n   # the logit of a key before a reset is 0
     arrays['k'][:, :, :10] = arrays['v'][:, :, :10] = 100
     made = results(folder + '/other', suite, spec_of(form, elements, ['forward', 'backward']), arrays)
     check(np.array_equal(made['out.npy'][:, :, 10:], all_results[0]['out.npy'][:, :, 10:]),

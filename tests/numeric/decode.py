@@ -38,13 +38,13 @@ def library():
             continue
         with open(os.path.join(SPECS, file)) as f:
             spec = yaml.safe_load(f)
-        # integers or truth values for every token, which is not compiled yet
+        # Decoding with integers or truth values for every token is not compiled yet.
         if any('Nk' in str(a['shape']) and a.get('type', 'real') != 'real' for a in spec.get('arrays', {}).values()):
             continue
         # A call needs all keys, or all queries, so tokens cannot be appended.
         if 'project' in spec or 'dense' in str(spec['similarity']) or "'blocks'" in str(spec.get('mask')):
             continue
-        # only the linear form of the delta rule decodes yet
+        # Only the linear form of the delta rule can be decoded.
         if 'delta' in spec and 'softmax' in spec['similarity']:
             continue
         if 'random' in str(spec.get('mask')):
@@ -141,7 +141,7 @@ OWN = {
                      'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values_heads_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}},
                               'shape': {'head_dim': 16, 'value_dim': 7, 'values': 'keys'}},
-    # decoding drops nothing
+    # Decoding ignores dropout.
     'dropout': {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.4, 'shape': {'head_dim': 8}},
     'dropout_prepared': {'prepare': ['rope'], 'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': 'causal',
                          'dropout': 0.4, 'seed': 3, 'shape': {'head_dim': 8, 'value_dim': 5}},
@@ -161,8 +161,8 @@ OWN = {
     'delta_decay': {'prepare': ['l2norm', 'rope'], 'similarity': {'custom': {'weight': 's * exp(-0.1 * (i - j))'}},
                     'normalize': 'none', 'mask': 'causal', 'delta': {'rate': 0.5}, 'block': 24,
                     'shape': {'head_dim': 8}, 'dtype': 'f64'},
-    # decays by token: a constant state, for each head or element, from arrays that the state keeps or not; all keys, a
-    # ring, sinks, prepared keys
+    # Decays by token, in every kind of state: constant states, all keys, a ring, sinks, prepared keys. The decay is
+    # for each head or element. The state may keep its array.
     'decay': {'similarity': {'linear': {'features': 'identity'}}, 'normalize': 'none', 'mask': 'causal',
               'algorithm': 'linear', 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'block': 8,
               'decay': {'log': 'gate[b][h][t] * (1 + t % 3)'}, 'shape': {'head_dim': 8, 'value_dim': 24}},
@@ -192,7 +192,7 @@ OWN = {
                     'prepare': ['l2norm'], 'delta': {'rate': '0.1 / (1 + exp(-beta[b][t] - gate[b][h][t]))'},
                     'decay': {'log': 'gate[b][h][t]'}, 'block': 16, 'shape': {'head_dim': 8, 'value_dim': 5},
                     'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}, 'beta': {'shape': ['B', 'Nk']}}},
-    # batch entries that see different keys, and have other weights
+    # Sequences of a batch see different keys, or have different weights.
     'batch': {'similarity': {'softmax': {'modify': 's * (1 + 0.25 * b) + 0.1 * B * cos(i - j)'}},
               'mask': {'expr': 'j <= i && (b >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'batch_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
@@ -246,8 +246,10 @@ LONG = dict.fromkeys(['ring', 'ring_dilated', 'heads', 'heads_ring', 'near', 'si
                       'rows_sinks_quadratic', 'decay_ring', 'decay_sinks', 'decay_sinks_only'], 420)
 # The prefix sums of a decay with `d` begin again after 512 tokens.
 LONG |= {'decay_elements': 1050, 'decay_ring_elements': 550, 'gates_of_elements': 700}
-EVERY = ['prepared_rope', 'values', 'rows_of_sequences', 'decay_softmax']   # their states keep all keys, and can go back to any length
-# Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
+# their states keep all keys, and can go back to any length
+EVERY = ['prepared_rope', 'values', 'rows_of_sequences', 'decay_softmax']
+# Specs whose state keeps the first and the last keys. Each value is (number of first keys, number of keys before a
+# query).
 SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
 
 # Specs whose states can be joined. The flags are: whether keys may get other positions, and whether they may get
@@ -298,7 +300,8 @@ class Grown:
             self.spec['mask'] = 'causal'
         path = os.path.join(folder, name + '.yaml')
         self.write(path)
-        if execute([suite.attnc, path, '--stdout', '--emit', 'h']).returncode:   # the mask looks ahead
+        # The mask has later keys, which attnc refuses to decode.
+        if execute([suite.attnc, path, '--stdout', '--emit', 'h']).returncode:
             self.spec['mask'] = {'all': ['causal', self.spec['mask']]}
             self.write(path)
         self.kernel = compiled(suite, path, folder, target, level, compiler('clang'))
@@ -314,7 +317,7 @@ class Grown:
             self.heads = (4, 2)
         if 'delta' in self.spec:
             self.heads = (3, 3)
-        if name.startswith(('values_heads', 'rows_heads')):   # enough heads to take the place of queries
+        if name.startswith(('values_heads', 'rows_heads')):   # many heads take the place of queries
             self.heads = (33, 1)
         self.batch, self.n = 2, n
         undropped = {key: value for key, value in self.spec.items() if key not in ('dropout', 'seed')}
@@ -331,8 +334,8 @@ class Grown:
         self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
 
     def rows(self, n, tokens):
-        """The rows of a call with up to n tokens per sequence: rows tokens[b] of the whole arrays, and NaN
-        elsewhere."""
+        """Returns the rows of a call with up to n tokens per sequence. They are rows tokens[b] of the whole arrays,
+        and NaN elsewhere."""
         made = {}
         for name, (batch, axis) in self.of_tokens.items():
             x = self.P[name]
@@ -387,7 +390,7 @@ def always(n):
 
 
 def grows(folder, suite, name, spec, target=best_target()):
-    """Random pieces on one thread and on three, long and single ones."""
+    """Extends states by random pieces, long ones and single tokens, on one thread and on three."""
     if missing_flags(target):
         raise Skip('the processor has no ' + missing_flags(target))
     x = Grown(suite, folder, name, spec, n=LONG.get(name, CAPACITY), target=target)
@@ -410,7 +413,7 @@ def grows(folder, suite, name, spec, target=best_target()):
 
 
 def million(folder, suite, name):
-    """A million tokens, with gates near 1 and near 0, against a recurrence of float64."""
+    """Compares a million tokens, with gates near 1 and near 0, with a recurrence in float64."""
     n, d, e, piece = 1 << 20, 4, 3, 40000
     x = Grown(suite, folder, name, MILLION[name], level='-O2', n=8)
     rng = np.random.default_rng(1)
@@ -457,7 +460,7 @@ MILLION = {
 
 
 class Tokens:
-    """The numbers of the tokens that a state should have."""
+    """A state, and the numbers of the tokens that it should have."""
 
     def __init__(self, x, rewind):
         self.x, self.state = x, x.state(threads=1, rewind=rewind)
@@ -470,7 +473,8 @@ class Tokens:
 
 
 def edges(folder, suite, name):
-    """A state of the first and the last keys has a fixed size. Sequences of these lengths continue."""
+    """A state that keeps only the first and the last keys has a fixed size. Sequences of lengths around its limits
+    can be extended."""
     first, back = SINKS[name]
     x = Grown(suite, folder, name, OWN[name], n=LONG[name])
     with open(os.path.join(folder, name + '.h')) as f:
@@ -521,7 +525,7 @@ def models(folder, suite, name, operations, rewind=0):
             other.tokens[to], other.longest[to] = list(tokens), s.longest[b]
         elif what == 'truncate':
             length = int(rng.integers(max(0, len(tokens) - 2 * rewind - 40) if rewind else 0, len(tokens) + 2))
-            if name in LONG:   # about as far as it can go back
+            if name in LONG:   # about as far as the state can go back
                 length = int(np.clip(state.min_length(b) + rng.integers(-3, 4), 0, len(tokens) + 1))
             may = length == 0 or state.min_length(b) <= length <= len(tokens)
             error = state.truncate(b, length)
@@ -758,7 +762,7 @@ def damaged(folder, suite):
             got, _ = state.try_extend(*more)
             check(got == ECAPACITY and state.length(0) == 50, 'beyond the capacity it returned %d' % got)
         check((state.block == good).all(), 'a call that failed changed the state')
-        # saved, and loaded elsewhere
+        # The state is saved, and loaded into other memory.
         file = os.path.join(folder, name + '.state')
         state.block.tofile(file)
         expected = state.extend(*one)

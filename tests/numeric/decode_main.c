@@ -111,7 +111,7 @@ int main(void)
         if (length[1] > kernel->state_min_length(&p, state, 1))
             bad |= kernel->state_truncate(&p, state, 1, --length[1]);
     }
-    const int folded = kernel->state_fold(&p, other, state); /* most kernels refuse to merge such states */
+    const int folded = kernel->state_fold(&p, other, state); /* most kernels cannot merge these states */
     bad |= folded != 0 && folded != ATTN_EFOLD && folded != ATTN_ELENGTH && folded != ATTN_ECAPACITY;
     bad |= kernel->state_init(&p, other);
     const int begun = kernel->state_fold(&p, other, state);

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Compares the delta rule with definitions.py.
+"""Compares the delta rule with definitions.py, in forward and in extend.
 
-Every similarity with features, with preparation, decays, blocks of any length, and every dtype and target; forward
-and extend. A state has constant size. The bits do not depend on the calls."""
+- Specs have every similarity with features, preparations, decays, blocks of any length, every dtype and target.
+- A state has constant size.
+- The bits do not depend on how the tokens are divided into calls."""
 import os
 import sys
 
@@ -78,8 +79,8 @@ GATED = {'%s-%s' % (name, log): FORWARD[name] | {
 GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
     for n, name in enumerate(OF_D) for log in (list(ELEMENTS) if name == 'identity' else [list(ELEMENTS)[n % 2]])}
-# Without a linear form: weights of keys relative to the maximum of their row, masks with which no state can be carried,
-# and all others if asked for.
+# Specs without a linear form: weights relative to the maximum of their row, masks that no state can carry, and specs
+# that ask for the quadratic form.
 SOFTMAX = {'similarity': 'softmax', 'normalize': 'sum'}
 WINDOW = {'mask': {'all': ['causal', {'window': {'left': 20}}]}}
 QUADRATIC = {
@@ -116,7 +117,7 @@ GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', '
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
     ('relu', 0.3), ('elu', 0.02), ('polynomial', 0.05), ('exact', 0.005), ('norm', 0.01), ('hedgehog', 0.1))}
-# batch, heads, n_q, n_k
+# Each shape is (batch, heads, n_q, n_k).
 SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1, 64, 64), (1, 1, 129, 129)]
 CALLS = ['1', '1,7,64', '150', '16,3']
 

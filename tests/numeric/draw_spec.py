@@ -9,8 +9,8 @@ import string
 from draw_text import anything, mask, pick, smooth, truth, weight, whole
 from processor import targets_of
 
-# Words that mean something in C, its library, linkers or emitted code. attnc may refuse some of them, but its C must
-# compile.
+# Words that mean something in C, its library, linkers or emitted C. attnc may refuse some of them. If it accepts
+# one, the emitted C must compile.
 NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features
 alloca endian sched pthread unistd immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc
 floor pow abs div printf q k v out i j h n s o call part params problem row rows tile tiles chunk lane load store
@@ -22,7 +22,7 @@ DESCRIPTIONS = ['a */ b', 'two\nlines /* \\', '"quoted" \\ %s %d ??/', 'é ≤ �
 
 
 def some(rng, chance, **options):
-    """Each option, drawn with that probability."""
+    """Draws each option with the probability `chance`."""
     return {key: value() for key, value in options.items() if rng.random() < chance}
 
 
@@ -31,7 +31,7 @@ def word(tag, options):
 
 
 def real(rng, numbers, *moderate):
-    """One of these, or any number if nothing is computed."""
+    """Draws one of `moderate`. If the kernel is not run, the number may have any size."""
     if numbers or rng.random() < 0.9: return rng.choice(moderate)
     large = rng.choice([1e300, 1e-300, 5e-324, 1e39, 1e-40, 3.4028234663852886e38, 123456789.0, 0.1, 1e-7])
     return large * (rng.choice([-1, 1]) if min(moderate) < 0 else 1)
@@ -49,7 +49,7 @@ def angle(rng):
 
 
 def step(rng, numbers, head_dim, rope):
-    """`rope`: whether rope is allowed; an odd row can be rotated in part."""
+    """Draws a step of `prepare`. `rope` says whether rope is allowed. It may rotate a part of a row of odd size."""
     kind = rng.randrange(5 if rope and head_dim > 1 else 4)
     if kind == 0:
         affine, eps = lambda: rng.random() < 0.8, lambda: real(rng, numbers, 1e-5, 0.01, 1, 1e-12)
@@ -92,7 +92,7 @@ def softmax(rng, numbers, positions):
 
 def polysketch(rng, moderate, positions):
     options = some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned'))
-    nets = options.get('map') == 'learned'   # for degree 64 they are 70,000 lines of C
+    nets = options.get('map') == 'learned'   # for degree 64, learned networks are 70,000 lines of C
     options['degree'] = rng.choice([2, 4, 4, 4, 8, 8 if nets else 16] if moderate else [16, 16] if nets else [32, 64])
     options['sketch'] = rng.choice([1, 2, 8, 16, 24, 32, 48, 64, 70])
     if positions: options |= some(rng, 0.4, local=lambda: pick(rng, 'sketched', 'exact'))
@@ -116,7 +116,7 @@ def similarity(rng, numbers, positions):
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
-# Elements of arrays, and the shapes of the arrays; {n}: a small size
+# Each is (element of an array, shape of the array). {n} is a small size.
 ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{n}']), ('{a}[j - i]', ['{n}']),
             ('{a}[h][j]', ['H', 'Nk']), ('{a}[j]', ['Nk']), ('{a}[i / 3 - j / 3 + 2][j % {n}]', ['{n}', '{n}']),
             ('{a}[j][h]', ['{n}', 5]), ('{a}[(i - j) * (i - j)]', ['{n}']), ('{a}[h][i * 1000000007 - j]', ['H', '{n}']),
@@ -127,7 +127,7 @@ ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{
             ('{a}[(b + 1) % B][h % 3]', ['B', 'H']), ('{a}[g * 7 - b][j / 4]', ['G', 'Nk / 4']), ('{a}[h + 1][i - j]', ['H', '{n}'])]
 
 
-# Conditions on elements of arrays: shapes and types
+# Each is (condition on an element, shape of its array, type of its array).
 GIVEN = [('{a}[b][row][j]', ['B', 'Nq', 'Nk'], 'bool'), ('{a}[h][j]', ['H', 'Nk'], 'bool'), ('!{a}[b][h][row]', ['B', 'H', 'Nq'], 'bool'),
          ('{a}[b][i] == {a}[b][j]', ['B', 'Nk'], 'int'), ('j < {a}[b]', ['B'], 'int'), ('{a}[b][h] / 3 <= j', ['B', 'H'], 'int'),
          ('i - j < {a}', [], 'int'), ('{a}[row] / 2 <= j && j < {a}[row] / 2 + 9', ['Nq'], 'int'), ('{a}[i / 8 - j / 8 + 2]', [5], 'bool'),
@@ -162,7 +162,8 @@ def arrays(rng, spec):
         name, size = 'a%d' % n, str(rng.choice([1, 2, 7, 16, 33]))
         text, shape = rng.choice(ELEMENTS)
         if 'project' in spec and re.search(r'\b([ij]|row)\b', text): text, shape = '{a}[h]', ['H']
-        if grows and '/' in str(shape): text, shape = '{a}[h]', ['H']   # rows of new tokens have no blocks
+        # A state cannot append rows of an array with a divided size.
+        if grows and '/' in str(shape): text, shape = '{a}[h]', ['H']
         element = text.format(a=name, n=size)
         if 'c0' in spec['arrays'] and shape and shape[-1] == '{n}' and rng.random() < 0.7:
             element = re.sub(r'\[[^[]*\]$', '[%s %s]' % (at, rng.choice(['', '% 5', '* 1000000007', '- j', '* (i % 3)'])), element)
@@ -190,7 +191,7 @@ def knobs(rng):
 
 
 def masks(rng, numbers):
-    """A mask; with any kind of expressions if nothing is computed."""
+    """Draws a mask. If the kernel is not run, the mask may have expressions of any kind."""
     if numbers or rng.random() < 0.6: return mask(rng, rng.randrange(4))
     text = re.sub(r'\bs\b', 'i', whole(rng, rng.randrange(5))) if rng.random() < 0.3 else truth(rng, rng.randrange(5))
     drawn = {'block': rng.randrange(1, 40), 'count': rng.randrange(1, 9), 'causal': rng.random() < 0.5,
@@ -212,7 +213,8 @@ def parts_of(rng, spec):
     spec['emit'] = rng.choice([['forward', 'backward'], ['forward', 'decode'], ['forward', 'backward', 'decode']])
     if 'project' in spec or 'dense' in str(spec['similarity']): spec['emit'] = ['forward', 'backward']
     if 'decode' not in spec['emit'] or rng.random() < 0.03: return
-    if re.search(r'\b(row|Nq|Nk)\b', str(spec)): spec['emit'] = ['forward', 'backward']   # not known while decoding
+    # Row, Nq and Nk are not known while decoding.
+    if re.search(r'\b(row|Nq|Nk)\b', str(spec)): spec['emit'] = ['forward', 'backward']
     if spec.get('mask', 'causal') == 'causal': spec['mask'] = 'causal'
     else: spec['mask'] = {'all': rng.sample(['causal', spec['mask']], 2)}
 
@@ -220,7 +222,7 @@ def parts_of(rng, spec):
 SINKS = [0, -1.5, 3, '0', 'h - 1', 'i * 0.1', '-i', 'h % 2 ? 2 : -20', 'tanh(i * 0.2) * 5', 'i % 5 - 2']
 
 
-# Logarithms of decays, and the arrays that they read
+# Each is (logarithm of a decay, {array that it reads: shape}).
 LOGS = [('gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}), ('gate[b][g][t]', {'gate': ['B', 'G', 'Nk']}),
         ('gate[t] - t % 3 * 0.01', {'gate': ['Nk']}), ('-0.05 * (h + 1)', {}), (-0.25, {}),
         ('t % 11 == 3 ? -90 : gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}),
@@ -230,12 +232,12 @@ LOGS_OF_ELEMENTS = [('gate[b][h][t][d]', {'gate': ['B', 'H', 'Nk', 'D']}), ('-ex
 
 
 def decay(spec):
-    """Adds a decay to some specs. The spec is the seed, so other draws do not change."""
+    """Adds a decay to some specs. The random numbers depend only on the spec, so other draws do not change."""
     rng, kind = random.Random('decay %s' % spec), str(spec['similarity'])
     if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.1): return
     elements = rng.random() < 0.4 and not re.search(
         'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
-    # with a rate of 0, weights of old keys are too small for f32
+    # If a rate is 0 and the logarithm is -90, weights of old keys are too small for f32.
     logs = [x for x in LOGS if '-90' not in str(x[0]) or 'delta' not in spec]
     log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else logs)
     spec['decay'] = {'log': log}
@@ -321,6 +323,7 @@ def draw(seed, number, numbers):
              'n_q': n_k if rng.random() < 0.6 else length(),
              'n_k': n_k, 'batch': rng.choice([1, 2, 3]), 'threads': rng.randrange(1, 5), 'seed': number,
              'ids': rng.choice(['sorted', 'rising', 'many'])}
-    drawn['lengths'] = [rng.choice([1, 2, 7, 16, 31, 40, rng.randrange(1, 66)]) for _ in range(2)]   # of check
+    # The lengths for attnc check.
+    drawn['lengths'] = [rng.choice([1, 2, 7, 16, 31, 40, rng.randrange(1, 66)]) for _ in range(2)]
     drawn['chunks'] = [rng.choice([1, 2, 7, 16, 33, 64, rng.randrange(1, 200)]) for _ in range(rng.randrange(1, 5))]
     return drawn

@@ -1,4 +1,7 @@
-"""Random expressions and masks: of positions, exact in any order; of s, smooth and bounded; and of any kind."""
+"""Draws random expressions and masks.
+
+- Expressions of positions are exact in any order.
+- Expressions of s are smooth and bounded, or of any kind."""
 import re
 
 
@@ -15,8 +18,8 @@ def eighths(rng):
     return rng.choice(['0.5', '0.25', '1.5', '2.0', '0.125', '3.', '.75', '1e1', '2.5e-1'])
 
 
-NAMES = ['b', 'g', 'row', 'B', 'H', 'G', 'Nq', 'Nk', 'D', 'E']   # the names in expressions, in addition to i, j and
-                                                                 # h
+# The names in expressions, in addition to i, j and h.
+NAMES = ['b', 'g', 'row', 'B', 'H', 'G', 'Nq', 'Nk', 'D', 'E']
 
 
 def integer(rng, depth):
@@ -67,7 +70,7 @@ def truth(rng, depth):
 
 
 def position(rng, depth):
-    """A variable for smooth functions of positions: a small number."""
+    """Returns an expression of positions whose values are small. Smooth functions use it as their variable."""
     return rng.choice(['(i - j) / 32.0', 'i * 0.0625', 'b - 0.5', 'cos(i * 0.3)', 'log1p(j)', '(row + 1.0) / Nq', '(j % 7) * 0.3', 'h + 0.5', '(%s)' % truth(rng, depth),
                        'fmin(fabs(i - j), 9) * 0.11'])
 

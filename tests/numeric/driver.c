@@ -129,7 +129,7 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
             double x = 0.25 * number(10 + (uint64_t)p, (uint64_t)i);
-            int64_t run = i / 29 - 3; /* ascending ids; 29 keys share an id */
+            int64_t run = i / 29 - 3; /* ids ascend, and 29 keys share an id */
             if (kernel->param[p].dtype == ATTN_I32) x = (double)run;
             store(c.param[p].data, (size_t)i, x, kernel->param[p].dtype);
         }
@@ -239,7 +239,8 @@ static void check_layouts(void)
 static void check_threads(void)
 {
     static const struct shape big[] = {
-        {2, 4, 2, 200, 200}, {1, 1, 1, 450, 450}, {1, 2, 2, 3, 700}, {1, 20, 20, 20, 30}}; /* every head is work */
+        {2, 4, 2, 200, 200}, {1, 1, 1, 450, 450}, {1, 2, 2, 3, 700}, {1, 20, 20, 20, 30}}; /* enough work for 3
+                                                                                            * threads */
     static const int threads[] = {2, 3, 7, 0};
     for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
         size_t bytes;
@@ -256,7 +257,9 @@ static void check_teams(void)
     team = &own_team;
     check_threads();
     team = NULL;
-    if (team_runs < 3) FAIL("%d calls ran on the threads of their caller", team_runs); /* the last shape, 3 times */
+    if (team_runs < 3)
+        FAIL("%d calls ran on the threads of their caller", team_runs); /* the last shape runs 3
+                                                                         * times */
 }
 
 static bool untouched(const struct block *b)
@@ -475,7 +478,7 @@ static void check_settings(void)
     omp_set_num_threads(8); /* a workspace for OpenMP's default then has space for 8 threads */
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 9, .n_k = 9}, one = p, two = p;
     one.threads = 1;
-    two.threads = 2; /* the difference is one thread's; the other bytes are for all threads */
+    two.threads = 2; /* the difference is the memory of one thread */
     if (kernel->workspace(&p) + 6 * kernel->workspace(&one) < 7 * kernel->workspace(&two))
         FAIL("the workspace for OpenMP's default of 8 threads does not serve 8");
     omp_set_num_threads(usual);

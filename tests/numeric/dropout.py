@@ -79,7 +79,8 @@ def main():
             spec = {'name': 'dropped', 'similarity': 'softmax', 'mask': 'causal', 'dtype': dtype, 'dropout': 0.5,
                     'seed': 7, 'shape': {}}
             suite.case('%s-%s' % (target, dtype), case, suite, spec, target, SEEDS[(n + 1) % 4])
-    features = {'custom': {'weight': '(1 + s) * (1 + s) * exp(j * 0.01)'}}   # no form uses its features, because of the draw
+    # Dropout rules out the linear form, so features are not used.
+    features = {'custom': {'weight': '(1 + s) * (1 + s) * exp(j * 0.01)'}}
     suite.case('features', case, suite, {'name': 'dropped', 'similarity': features, 'mask': 'causal', 'dtype': 'f32',
                                          'dropout': 0.3, 'seed': 9, 'shape': {}}, targets[0], SEEDS[0])
     return suite.run()

@@ -1,4 +1,4 @@
-/* Arrays next to pages without access, so that an access outside faults. */
+/* Arrays next to pages without access. An access outside an array is a fault. */
 #ifndef FENCES_H
 #define FENCES_H
 
@@ -24,8 +24,8 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Allocates a block. `at_front`: the array begins directly after the first page. Otherwise it ends before the second
-   one, as closely as its alignment allows. */
+/* Allocates a block. If `at_front`, the array begins directly after the first page. Otherwise it ends before the
+ * second page, as close as its alignment allows. */
 static struct block block_new(size_t bytes, size_t align, bool at_front)
 {
     size_t page = page_size(), inner = (bytes + SLACK + page - 1) / page * page;

@@ -54,7 +54,7 @@ static void *numbers_new(struct arrays *a, const char *name, int64_t count, enum
     const size_t size = attn_dtype_size(dtype);
     void *const made = array_new(a, name, (size_t)count * size, size);
     for (int64_t i = 0; i < count; i++) {
-        const int64_t run = i / 29; /* ascending ids; 29 keys share an id */
+        const int64_t run = i / 29; /* ids ascend, and 29 keys share an id */
         store(made, (size_t)i, dtype == ATTN_I32 ? (double)run : 0.25 * number((uint64_t)a->count, (uint64_t)i), dtype);
     }
     return made;

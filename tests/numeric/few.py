@@ -2,7 +2,7 @@
 """Compares kernels for few queries with definitions.py: every weight, mask, dtype and preparation, with one or
 several chunks of keys. The bits depend neither on the number of threads nor on other queries of the call.
 
-Each kernel is compiled once and called from NumPy. The shapes lie around the limits at which its loops change."""
+Each kernel is compiled once and called from NumPy. The shapes are around the limits at which its loops change."""
 import os
 import sys
 
@@ -73,7 +73,7 @@ SPECS = {
               'shape': {'head_dim': 16}},
     'with-gradients': {'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'],
                        'shape': {'head_dim': 16}},
-    # many heads take the place of queries
+    # Many heads that share keys take the place of queries.
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values-bf16': {'similarity': {'softmax': {'cap': 5.0}}, 'mask': 'causal', 'dtype': 'bf16',
                     'shape': {'head_dim': 72, 'value_dim': 64, 'values': 'keys'}},

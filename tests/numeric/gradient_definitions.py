@@ -28,12 +28,13 @@ def gradients(spec, P, q, k, v, dout):
     vjp, _ = make_vjp(out)(tuple([q, k, v] + [P[n] for n in real]))
     with numpy.errstate(all='ignore'): g = vjp(dout)
     g = dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
-    if spec['shape'].get('values', 'given') == 'keys': del g['dv']   # dk is also the gradient with respect to keys as values
+    # dk is also the gradient with respect to keys as values
+    if spec['shape'].get('values', 'given') == 'keys': del g['dv']
     return g
 
 def allowed(spec, P, q, k, v, dout, g, seed=0):
-    """4e-6 of the largest sum of |terms| in the row, plus 4 times the change if every input moves by half an f32
-    ulp."""
+    """Returns the tolerance of each gradient. It is 4e-6 of the largest sum of |terms| in the row, plus 4 times the
+    change if every input moves by half an f32 ulp."""
     rng = numpy.random.default_rng(seed); nudge = lambda x: x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24) if x.dtype.kind == 'f' else x
     moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout)) for _ in range(4)]
     return {n: 4e-6 * numpy.abs(x).max() + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) + 0 * x for n, x in g.items()}

@@ -272,7 +272,7 @@ static void prepare(const struct attn_problem *p)
     state = filled(state_bytes);
     before = filled(made_bytes + state_bytes);
     params = filled(kernel->params_bytes);
-    memset(params, 0, kernel->params_bytes); /* strides NULL: contiguous */
+    memset(params, 0, kernel->params_bytes); /* with strides NULL, arrays are contiguous */
     for (int n = 0, learned = 0; n < kernel->params; n++) {
         void *const array = filled(1 << 16);
         memset(array, 0, 1 << 16);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Compiles one form of the spec; NULL if there is none, or after a message. */
+/* Compiles one form of the spec. Returns NULL if the spec does not have it, or after a message. */
 static const struct loops *loops_of(struct arena *arena, const struct spec *spec, bool linear, struct diagnostics *d)
 {
     struct compilation c = {

@@ -76,7 +76,7 @@ class Problem(ctypes.Structure):
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
-        """The next calls write to an array [batch, heads, queries], or to none."""
+        """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
         self.statistics = None if statistics is None else statistics.ctypes.data
         strides = (0, 0, 0) if statistics is None else (s // statistics.itemsize for s in statistics.strides)
         self.statistics_at = Strides(*strides)
@@ -104,7 +104,7 @@ BROADCAST = -2 ** 63   # ATTN_BROADCAST
 
 
 class Kernel:
-    """NAME_kernel of a shared library."""
+    """The kernel NAME_kernel of a shared library."""
 
     def __init__(self, path, name):
         self.library = ctypes.CDLL(path)
@@ -176,7 +176,7 @@ class Kernel:
         return self.as_numbers(outs[0]), statistics[0]
 
     def parameters(self, P):
-        """The struct, and the arrays that it points to."""
+        """Returns the struct of parameters, and the arrays that it points to."""
         params, keep = (ctypes.c_char * max(1, self.about.params_bytes))(), {}
         self.give_parameters(params, keep, P)
         return params, keep

@@ -103,15 +103,15 @@ LINEAR['learned-odd'] = {'prepare': ['layernorm'], 'shape': {'head_dim': 40, 'va
                            'similarity': {'polysketch': {'degree': 4, 'sketch': 20, 'map': 'learned'}}}
 CHUNKS = {'elu': 32, 'elu-odd': 32, 'hedgehog': 32, 'retention': 32, 'delta': 32, 'performer': 16, 'sketch': 256, 'learned': 256}
 LENGTHS = [(n, n, 2, 1, 1) for n in map(int, os.environ.get('ATTN_LENGTHS', '').split())]
-# (n_q, n_k, heads, kv_heads, batch)
+# Each shape is (n_q, n_k, heads, kv_heads, batch).
 SHAPES = [(1, 70, 65, 1, 1), (17, 17, 2, 2, 1), (31, 33, 2, 1, 2), (33, 127, 2, 2, 1), (129, 129, 4, 2, 1),
           (513, 520, 1, 1, 1), (140, 20, 2, 1, 1)]
-# batch, heads, key/value heads, queries, keys
+# Each shape is (batch, heads, key/value heads, queries, keys).
 BACKWARD_SHAPES = [(1, 2, 1, 65, 129), (2, 2, 2, 63, 33), (1, 1, 1, 1, 1), (1, 4, 2, 31, 15), (1, 1, 1, 129, 64),
                    (1, 1, 1, 17, 16)]
 GRADIENTS = ['causal', 'one', 'eight', 'odd', 'wide', 'alibi', 'documents', 'padded', 'lists', 'blocks', 'dilated', 'heads', 'polynomial',
              'rope', 'sum-plus', 'norm', 'cosine', 'short', 'dropout', 'dropout-window']
-# dq in separate loops, or from keys prepared in f32
+# Specs whose dq is computed in separate loops, or from keys prepared in f32.
 APART = {'blocks', 'lists', 'heads', 'rope', 'dilated', 'norm', 'cosine'}
 SHORT = {'alibi', 'dense', 'blocks', 'heads', 'scale', 'prefix', 'rope'}  # definitions.py is slow for these
 
@@ -122,16 +122,17 @@ def flags():
 
 
 def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
-    """The kernel on emulated registers, and on the processor's registers or None. `plain`: for any processor.
-    `pairs`: only with products of pairs."""
+    """Returns (spec, kernel on emulated registers, kernel on the processor's registers or None, whether it has
+    products on registers). `plain` compiles for any processor. `pairs` uses products of pairs instead of
+    registers."""
     path = os.path.join(folder, 'matrix.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'matrix', 'dtype': 'bf16'} | spec, f, sort_keys=False)
     done_well([suite.attnc, path, '-o', folder, '--target', 'x86-64-v4'], folder)
     if pairs and 'avx512_bf16' not in flags():
         raise Skip('the processor has no products of bf16')
-    made, units = [], 'amx_bf16' in flags() and not pairs  # AMX fuses multiplication and addition, as the emulation
-                                                           # does.
+    # AMX fuses multiplication and addition, as the emulation does.
+    made, units = [], 'amx_bf16' in flags() and not pairs
     emulated = ['-DATTN_EMULATE_TILES', '-Wno-psabi', *['-march=native'] * (units or not plain)]
     if pairs: emulated = SLOWER_TOO.split()
     for name, options in [('emulated', emulated)] + [('units', [])] * units:
@@ -247,12 +248,8 @@ def gradients(folder, suite, name, seed, pairs=False):
         except Failure as failure:
             wrong.append(here + str(failure))
         others = [(emulated, 'of 3 threads', made, 3, True)] + [
-            (emulated, 'where nothing is saved', made, 2, False) for _ in range(shape[3] > 16)] + [  # A kernel for
-                                                                                                     # at most 16
-                                                                                                     # queries
-                                                                                                     # computes what
-                                                                                                     # was not saved
-                                                                                                     # in f32.
+            # A kernel for at most 16 queries computes what was not saved in f32.
+            (emulated, 'where nothing is saved', made, 2, False) for _ in range(shape[3] > 16)] + [
             (emulated, 'of %s alone' % ' and '.join(w), w, 2, True) for w in (['dq'], ['dk'], ['dv'], ['dq', 'dv'])] + [
             (units, 'of the processor on %d threads' % threads, made, threads, True) for threads in (1, 3) if units]
         for kernel, what, wanted, threads, saves in others:
@@ -264,7 +261,7 @@ def gradients(folder, suite, name, seed, pairs=False):
 
 
 def masked_at_random(folder, suite, seed):
-    """Nested masks and periodic masks."""
+    """Compares kernels with nested masks or periodic masks."""
     rng = random.Random(seed)
     mask = random_masks.striped(rng) if seed % 3 else random_masks.mask(rng, rng.randrange(1, 4))
     spec = {'similarity': rng.choice(['softmax', {'softmax': {'modify': 's - (i - j) / 64.0'}}]), 'mask': mask,
@@ -287,7 +284,7 @@ SEES = {'causal': lambda i, key: i >= key,
 
 
 def unseen(folder, suite, name):
-    """NaN and infinity reach only queries that see them, and in a value only one column."""
+    """NaN and infinity of a key reach only queries that see it. Those of a value also stay in their column."""
     spec, emulated, units, _ = kernels(folder, suite, SPECS[name])
     definitions.make_inputs(spec, folder + '/in', 2, 1, 150, 150, 1, 8)
     P = definitions.read_dir(folder + '/in')
@@ -392,7 +389,7 @@ def refused(folder, suite):
 
 
 def forked(folder, suite):
-    """Forks before and after permission was requested."""
+    """Forks before and after the process requested permission for tile data."""
     answer, call = small(folder, suite)
     before = in_child(lambda: call().tobytes())
     out = call()

@@ -112,14 +112,14 @@ EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': [
         'everything': ['forward', 'backward', 'decode'], 'statistics': ['forward', 'statistics'],
         'statistics_backward': ['forward', 'backward', 'statistics'],
         'statistics_decode': ['forward', 'decode', 'statistics']}
-# The form of the kernel: one, or a choice by the number of keys
+# The form of the kernel: the quadratic form, the linear form, attnc's choice, or a choice by the number of keys.
 FORM = {'quadratic': {'algorithm': 'quadratic'}, 'linear': {'algorithm': 'linear'}, 'auto': {},
         'either': {'schedule': {'crossover': 20}}}
 # Options of `attnc check`. Without options, it tries its own sizes.
 SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths', '33,7', '--heads', '3'],
          'grouped': ['--lengths', '20,41', '--heads', '4/2'], 'shared': ['--lengths', '5,35', '--heads', '3/1']}
 
-OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many features
+OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # weights with many features
 FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
 BACKWARD = {'backward', 'everything', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Powers of high degree, whose weights overflow or underflow f32. Forward, gradients and decoding are compared with
-float64, for rows of size 1, 10 and 0.01."""
+"""Compares powers of high degree with float64: forward, gradients and decoding. Their weights overflow or underflow
+f32. Rows have size 1, 10 and 0.01."""
 import os
 import sys
 
@@ -25,8 +25,8 @@ SHAPES = (1, 4, 2, 45, 150), (2, 2, 2, 3, 70)   # batch, heads, key/value heads,
 
 
 def attention(power, q, k, v, dout, single=False):
-    """Causal attention with the weights ((s + alpha) / beta)^p divided by their sum + c: out, dq, dk, dv, and their
-    scales. `single`: sums in float32 and squares of squares, like a kernel."""
+    """Returns out, dq, dk, dv and their scales. Causal attention has the weights ((s + alpha) / beta)^p divided by
+    their sum + c. If `single`, sums are in float32 and powers are squares of squares, as in a kernel."""
     p, alpha, beta, c = power
     group = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, group, 1) for x in (k, v))
@@ -140,8 +140,8 @@ def one(folder, suite, degree, head, dtype, normalize, seed):
 
 
 def told(folder, suite):
-    """explain says which powers are relative to the row's maximum, and where others overflow. If ordinary rows
-    overflow, there is a warning."""
+    """explain says which powers are relative to the row's maximum, and where other powers overflow. It warns if
+    ordinary rows overflow."""
     path = folder + '/told.yaml'
 
     def explained(degree, **more):

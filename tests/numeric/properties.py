@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Properties of emitted C: no warnings, no reports of sanitizers, no allocation, linear in v, no effect of threads.
+"""Tests properties of emitted C: no warnings, no reports of sanitizers, no allocation, linearity in v, no effect of
+threads.
 
-The C is compiled as by a user and called from NumPy, and from driver.c for memory and errors."""
+The C is compiled with the flags of users. It is called from NumPy, and from driver.c to test memory and errors."""
 import ctypes
 import os
 import platform
@@ -76,7 +77,7 @@ CARRIED = {
     'hedgehog_none': {'similarity': {'linear': {'features': 'hedgehog'}}, 'algorithm': 'linear',
                       'shape': {'head_dim': 16, 'value_dim': 8}},
 }
-# Called with arrays between pages without access. Widths are not whole vectors or cache lines.
+# Specs that are called with arrays between pages without access. Their rows are not whole vectors or cache lines.
 EVERY_ENTRY = ['forward', 'backward', 'decode']
 FENCED = {
     'softmax': {'similarity': 'softmax', 'mask': 'causal', 'emit': EVERY_ENTRY},
@@ -110,16 +111,17 @@ OF_KEYS = {   # a value is a part of its key
 }
 FENCED |= OF_KEYS
 FENCED_SIZES = (8, 12, 'f32'), (16, 24, 'f32'), (5, 8, 'bf16'), (24, 8, 'f32'), (12, 5, 'f32'), (64, 16, 'f16')
-WITHOUT_INSTRUCTIONS = {'square'}   # its code for x86-64-v4 consists of C's vectors only
-# Called with impossible sizes: states of all tokens, of the first and last ones, of sums; ids; prepared keys; sums over
-# keys that tiles add in turn; gradients that are sums.
+# its code for x86-64-v4 has only C's vectors, no instructions by name
+WITHOUT_INSTRUCTIONS = {'square'}
+# Specs that are called with impossible sizes. Their states keep all tokens, the first and the last tokens, or sums.
+# Some specs have ids, prepared keys, sums that tiles add in turn, or gradients that are sums.
 HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'given', 'elu', 'hedgehog', 'rows', 'rows_linear')} | {
     'keys': OF_KEYS['keys_prepared'] | {'shape': {'head_dim': 12, 'value_dim': 8, 'values': 'keys'}},
     'documents_carried': KERNELS['documents_carried'] | {'emit': EVERY_ENTRY},
     'sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'emit': ['forward', 'decode'],
               'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]}},
 }
-# Whole vectors of a row, and a remainder.
+# Rows of whole vectors, and rows with a remainder.
 STORED = {'stored_%s_%d' % (dtype, width): {'similarity': 'softmax', 'dtype': dtype,
                                             'shape': {'head_dim': 2, 'value_dim': width}}
           for dtype in HALVES for width in (64, 21)}
@@ -149,7 +151,7 @@ class Emitted(Made):
         return self.once('source', self.emit)
 
     def here(self):
-        """The C for the target of this machine only."""
+        """Returns the path of C that has only this machine's target."""
         source = self.source()
 
         def make():
@@ -162,8 +164,8 @@ class Emitted(Made):
         return self.once('here', make)
 
     def build(self, key, source, command, sources, out, link=()):
-        objects = self.suite.objects.of(key, [*command, '-O2'], sources)   # -O2 is for the sources that every kernel
-                                                                           # runs.
+        # Every kernel runs the runtime, so it is compiled with -O2.
+        objects = self.suite.objects.of(key, [*command, '-O2'], sources)
 
         def make():
             path = os.path.join(self.folder, out)
@@ -292,17 +294,17 @@ def large_logits(folder, emitted):
 
 
 def minus_infinity(folder, emitted):
-    """A bias of -inf is a mask. A row without other bias is 0."""
+    """A bias of -inf hides a key. A row whose biases are all -inf is 0."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 97, 200, 1, 10, folder)
     rng = np.random.default_rng(11)
     P['bias'] = np.where(rng.random(P['bias'].shape) < 0.3, -np.inf, P['bias'])
-    P['bias'][:, 5] = P['bias'][:, 96] = -np.inf     # rows that see nothing
-    P['bias'][:, 7, :-1] = -np.inf                   # one that sees only the last key
-    P['bias'][:, 8, 1:] = -np.inf                    # and only the first
-    P['bias'][:, 9:20, :128] = -np.inf               # whole tiles without a visible key come first
-    P['bias'][:, 20:30, 64:] = -np.inf               # In these rows, whole tiles without a visible key come last.
+    P['bias'][:, 5] = P['bias'][:, 96] = -np.inf     # these rows see no key
+    P['bias'][:, 7, :-1] = -np.inf                   # this row sees only the last key
+    P['bias'][:, 8, 1:] = -np.inf                    # this row sees only the first key
+    P['bias'][:, 9:20, :128] = -np.inf               # in these rows, whole tiles without a visible key come first
+    P['bias'][:, 20:30, 64:] = -np.inf               # in these rows, whole tiles without a visible key come last
     with np.errstate(invalid='ignore'):
         expected = definitions.attend(spec, P, q, k, v)
         error = allowed(spec, P, q, k, v)
@@ -395,7 +397,7 @@ def every_number(folder, emitted):
     check(np.array_equal(out.reshape(-1), first), 'a number changes on its way through')
     second = np.append(first[1:], first[-1])
     v[:, :, 1] = second.reshape(1, heads, width)
-    # twice as much would be too large
+    # twice a larger value would overflow
     small = np.abs(v).max(2, keepdims=True) < (2.0 ** 127 if run.stored == 'bf16' else np.inf)
     v = np.where(small, v, 0)
     out, mean = run({}, zeros[:, :, :1], zeros, v), v.astype(np.float64).mean(2, keepdims=True).astype(np.float32)
@@ -438,8 +440,8 @@ def symbols(folder, emitted, level):
     """The object file has no warnings, allocates nothing, does no I/O, has no writable data, and exports only its
     own names."""
     path = os.path.join(folder, 'k.o')
-    source = emitted.here() if level == '-O2' else emitted.source()   # Compiling the code of all targets takes four
-                                                                      # times as long.
+    # Compiling the code of all targets takes four times as long.
+    source = emitted.here() if level == '-O2' else emitted.source()
     quiet([compiler('gcc'), '-std=gnu11', level, '-fopenmp', '-fno-pie', *WARNINGS, '-I', RUNTIME, '-c', source, '-o', path])
     table = [line.split()[-2:] for line in execute(['nm', path]).stdout.splitlines()]
     foreign = sorted(name for kind, name in table if kind in 'UwW' and not ALLOWED_SYMBOLS.fullmatch(name))
@@ -452,7 +454,7 @@ def symbols(folder, emitted, level):
 
 
 def clean_text(folder, emitted):
-    """The text has no path and no date, and a command that reproduces it."""
+    """The emitted C has no path and no date. It has a command that reproduces it."""
     with open(emitted.source()) as f:
         text = f.read()
     check(emitted.folder not in text and '/tmp' not in text, 'the C holds a path')
@@ -479,15 +481,15 @@ DRIVERS = {   # Each driver has a compiler, flags, checks and environment variab
     'thread-openmp': ('clang', ['-O1', '-fopenmp', '-fsanitize=thread'], 'threads',
                       {'TSAN_OPTIONS': 'ignore_noninstrumented_modules=1'}),
 }
-FOR_ALL = ['address-clang']   # kernels take one of the other drivers each
+FOR_ALL = ['address-clang']   # every kernel runs this driver, and one of each list of IN_TURN
 IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
 WITH_TABLES = {'given'}   # the workspace grows with the number of tiles
-ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}   # kernels in which threads use tables
-                                                                              # that other threads made
+# In these kernels, threads use tables that other threads made.
+ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}
 
 
 def without_avx512(path):
-    """Rewrites the C of a kernel for the instructions that exist here."""
+    """Rewrites the C of a kernel so that it needs no AVX-512."""
     with open(path) as f:
         text = f.read()
     text, targets = re.subn(r'__attribute__\(\(target\("avx512[^"]*"\)\)\)', '', text)
@@ -527,7 +529,7 @@ def fenced():
                 continue
             for at, (head_dim, value_dim, dtype) in enumerate(FENCED_SIZES):
                 turn = (at - n - t) % len(FENCED_SIZES)
-                if name == 'square' and head_dim > 24:   # the square of that many features
+                if name == 'square' and head_dim > 24:   # head_dim squared would be too many features
                     continue
                 if every or turn == 0 or turn == 3 and name in ('elu', 'square'):
                     shape = {'head_dim': head_dim, 'value_dim': value_dim}
@@ -583,7 +585,7 @@ def main():
     suite.objects = Objects(suite.folder)
     kernels = {name: Emitted(suite, name) for name in KERNELS}
     for n, (name, emitted) in enumerate(kernels.items()):
-        # gcc also warns when it optimises (symbols() with gnu11)
+        # gcc warns more when it optimises. symbols() checks these warnings with gnu11.
         suite.case('silent-gcc-c11-' + name, silent, emitted, 'gcc', ['-std=c11', '-fsyntax-only', '-fopenmp'])
         for std, more in ('c11', ['-fopenmp']), [('gnu11', ['-fopenmp']), ('c11', [])][n % 2]:
             suite.case('silent-clang-%s%s-%s' % (std, '' if more else '-serial', name), silent, emitted, 'clang',

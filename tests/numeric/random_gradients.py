@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""Random specs with gradients: compiled kernels against central differences of the same kernels.
+"""Compares gradients of random specs with central differences of the same kernels.
 
 random_gradients.py ATTNC [--count N] [--seed N] [--only CASE] [--spec FILE]
 
 - Specs are compiled for float64, where differences have many correct digits.
-- For a random direction u of q, k, v or a learned parameter, <gradient, u> must be the slope of <out, dout> along u.
+- For a random direction u of q, k, v or a learned parameter, <gradient, u> must be the slope of <out, dout>
+  along u.
 - A call for some of the gradients, on another number of threads, must give the same bits.
 - Lengths are near that of a tile. Heads are grouped. There may be more or fewer queries than keys.
-- Another spec is drawn if attnc has no gradients, or if differences at several steps do not agree. They do not near a
-  kink, or where weights nearly cancel.
+- Another spec is drawn if attnc has no gradients, or if differences at several steps disagree. Differences
+  disagree near a kink, and where weights nearly cancel.
 - For a failure, the smallest spec that fails in the same way is printed.
 - --only with the same seed repeats a case. --spec takes a spec from a file.
 """
@@ -39,14 +40,14 @@ from suite import Failure, Skip, Suite, execute, signal_name
 
 DRAWS = 8        # the maximum number of specs drawn for one case
 GUARD = 4096
-STEP = 1e-3      # relative to the largest of three steps; 1/2 and 1/4 of it cancel the leading errors
-ALIKE = 1e-6     # the maximum difference between differences, relative to the terms of the slope
+STEP = 1e-3      # the largest of three steps; 1/2 and 1/4 of it cancel the leading errors
+ALIKE = 1e-6     # the maximum difference between the slopes of two steps, relative to the slope's terms
 RIGHT = 1e-5     # the maximum difference between the gradient and the slope
 LARGEST = {'head_dim': 20, 'value_dim': 20, 'sketch': 6, 'count': 8, 'hidden': 6, 'size': 20, 'degree': 8}
 
 
 class Wrong(Failure):
-    """`kind`: how it failed; a reduced spec must fail in the same way."""
+    """`kind` says how the draw failed. A reduced spec must fail in the same way."""
     def __init__(self, kind, said):
         super().__init__('%s: %s' % (kind, said))
         self.kind = kind
@@ -69,7 +70,7 @@ def draw(seed, number):
             rope, head_dim = step['rope'], spec['shape']['head_dim']
             rope['dims'] = min(rope['dims'], head_dim)
             if 'first' in rope: rope['first'] = min(rope['first'], head_dim - rope['dims'])
-    spec.pop('schedule', None)   # only of forward
+    spec.pop('schedule', None)   # schedules are only for forward
     spec.pop('description', None)
     length = lambda: rng.choice([rng.randrange(1, 8), rng.randrange(8, 40), rng.randrange(60, 72)])
     n_k = length()
@@ -138,9 +139,9 @@ class Function:
         self.check_guards(name)
 
     def room(self, shape, dtype=np.float64):
-        """An array of that shape between bytes that must not be written."""
+        """Returns an array of this shape between bytes that must not be written."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        whole = np.full(size + 2 * GUARD + 64, 0xff, np.uint8)   # NaN
+        whole = np.full(size + 2 * GUARD + 64, 0xff, np.uint8)   # the bytes 0xff give NaN
         begin = -whole.ctypes.data % 64 + GUARD
         whole[:begin], whole[begin + size:] = 0xa5, 0xa5
         self.guarded.append((whole, begin, size))
@@ -163,7 +164,7 @@ class Function:
         return out
 
     def gradient(self, wanted=None, threads=0):
-        """Returns the gradients by name: all, or only those that are wanted."""
+        """Returns all gradients, or only the wanted ones, as {name: gradient}."""
         problem, arrays = Problem(*self.shape, threads=self.threads), self.arrays
         saved = self.room(self.sizes['saved'](ctypes.byref(problem)), np.uint8)
         out = self.forward(arrays, saved)
@@ -179,8 +180,8 @@ class Function:
 
 
 def slope(function, name, direction):
-    """The slope of <out, dout> along a direction, and the sum of its |terms|. Skips the draw if differences
-    disagree."""
+    """Returns the slope of <out, dout> along a direction, and the sum of its |terms|. Skips the draw if the
+    differences of three steps disagree."""
     found, sizes = [], 0.0
     for step in STEP, STEP / 2, STEP / 4:
         ends = []

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Random masks and expressions, compared with definitions.py, at odd lengths. Most run in the interpreters (several
-specs per case), some as kernels.
+"""Compares random masks and expressions with definitions.py, at odd lengths. Most masks run in the interpreters,
+several in a case. Some masks run in kernels.
 
 random_masks.py ATTNC [--seed N] [--specs N] [--kernels N]; repeat a case with --only and the same seed."""
 import os
@@ -109,14 +109,14 @@ def prepare(folder, drawn, seed):
         yaml.safe_dump(spec, f, sort_keys=False)
     read = definitions.load(folder + '/spec.yaml')
     definitions.make_inputs(read, folder, heads, kv_heads, n_q, n_k, batch, seed)
-    if os.path.exists(folder + '/document.npy') and seed % 2:  # in any order, and of both signs
+    if os.path.exists(folder + '/document.npy') and seed % 2:  # makes the ids negative or positive, in any order
         ids = np.load(folder + '/document.npy')
         np.save(folder + '/document.npy', np.random.default_rng(seed).permuted(ids, axis=1) - 2)
     return read
 
 
 def in_order(folder):
-    """A state needs sorted ids."""
+    """Returns whether ids are sorted, as a state needs them."""
     return not os.path.exists(folder + '/document.npy') or (np.diff(np.load(folder + '/document.npy')) >= 0).all()
 
 
@@ -180,8 +180,7 @@ def compiled(folder, suite, make, seed, n):
     expected, _, allowed = answer(spec, folder + '/in', of_kernel=True)
     check(np.isfinite(expected).all(), 'the generator made a case whose answer is not finite: %s' % told(spec))
     if spec['dtype'] == 'f64': allowed = allowed * 2.0 ** -29
-    if spec['similarity'] != 'softmax': allowed = 2 * allowed  # The kernel may have used the linear form, whose
-                                                               # tolerance is twice as large.
+    if spec['similarity'] != 'softmax': allowed = 2 * allowed  # The linear form has twice the tolerance.
     error = worst(np.load(folder + '/out/out.npy'), expected, allowed)
     check(error <= 1, 'off by %.3g times what is allowed\n%s' % (error, told(spec)))
     return '(error %.2f of what is allowed)' % error

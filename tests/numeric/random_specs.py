@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""Random specs over the whole language.
+"""Tests random specs of the whole language.
 
 random_specs.py ATTNC [--count N] [--check N] [--seed N] [--only CASE] [--spec FILE]
 
-- attnc accepts each spec or says why not. gcc and clang compile it without a warning.
-- The first --check specs go through `attnc run`, compared with definitions.py, and through `attnc check`.
-- Their gradients are compared with gradient_definitions.py, if autograd can be installed.
-- The others are only compiled. Their expressions and numbers are of any kind.
-- A part that attnc refuses for a valid reason, such as a knob without effect, is removed. Then the case continues.
+- attnc accepts each spec or says why not. gcc and clang compile its C without a warning.
+- The first --check specs are run by `attnc run`, compared with definitions.py, and checked by `attnc check`.
+- Gradients of these specs are compared with gradient_definitions.py, if autograd can be installed.
+- The other specs are only compiled. Their expressions and numbers are of any kind.
+- A part that attnc refuses for a valid reason, such as a knob without effect, is removed. Then the case
+  continues.
 - For a failure, the smallest spec that fails in the same way is printed.
 - --only with the same seed repeats a case. --spec takes a spec from a file.
 """
@@ -42,13 +43,13 @@ from suite import ROOT, Failure, Skip, Suite, execute, signal_name
 
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-std=gnu11', '-I', os.path.join(ROOT, 'runtime')]
 MAX_F16 = 65504   # a larger gradient is infinite in f16
-CANCELS = 8    # relative to the tolerance: the gradient's terms cancel, or it is wrong
-LONGEST = 4    # seconds of `attnc check`
-CANCELLED = 1e-9     # relative to the largest gradient: smaller ones are only rounding
-MOST_PAIRS = 40000   # Each row is a message with which attnc may refuse a spec, and a function that removes the
-                     # cause. If the function is None, the spec is dropped.
+CANCELS = 8    # a larger error, in tolerances, is a fault; a smaller one may come from cancelled terms
+LONGEST = 4    # the maximum number of seconds of `attnc check`
+CANCELLED = 1e-9     # gradients below this part of the largest gradient are only rounding
+MOST_PAIRS = 40000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
 DRAWS = 6      # the maximum number of specs drawn for one case
-# Valid reasons of attnc to refuse a spec, and the function that removes the cause. None: the spec is dropped.
+# Each row is a message with which attnc may refuse a spec, and a function that removes the cause. If the function is
+# None, the spec is dropped.
 REFUSED = [
     (r"there is no linear form(: | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
     (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
@@ -146,7 +147,7 @@ FOUND = {
 
 
 class Wrong(Failure):
-    """`kind`: how it failed; a reduced spec must fail in the same way."""
+    """`kind` says how the draw failed. A reduced spec must fail in the same way."""
     def __init__(self, kind, said):
         super().__init__('%s: %s' % (kind, said))
         self.kind = kind
@@ -166,9 +167,10 @@ def ended(line, **options):
 
 
 def command(suite, d, *words, seconds='unlimited'):
-    """Runs attnc, for at most that many seconds of computing."""
+    """Runs attnc with a limit of `seconds` seconds of CPU time."""
     targets = ['--target', ','.join(d['targets'])] if d['targets'] else []
-    environment = suite.environment | ({'ATTNC_CFLAGS': '-O0'} if d['seed'] % 12 else {})   # otherwise as users compile
+    # The other draws compile as users do.
+    environment = suite.environment | ({'ATTNC_CFLAGS': '-O0'} if d['seed'] % 12 else {})
     limited = ['sh', '-c', 'ulimit -S -t %s; exec "$@"' % seconds, 'sh', suite.attnc, *words, *targets]
     done = ended(limited, env=environment, signals=True)
     if done.returncode < 0 and done.returncode != -signal.SIGXCPU:
@@ -188,7 +190,8 @@ def kind_of(text):
 
 
 def accepted(suite, d, folder):
-    """Writes the C of the spec without refused parts. Returns the spec's file or None, and those parts."""
+    """Removes refused parts until attnc accepts the spec and writes its C. Returns the spec's file or None, and the
+    refused parts."""
     refused = []
     while True:
         shutil.rmtree(folder, ignore_errors=True)
@@ -214,7 +217,7 @@ def described(d, folder):
 
 
 def compiles(suite, d, folder):
-    """gcc and clang compile it without a warning."""
+    """gcc and clang compile the C of a draw without a warning."""
     source = os.path.join(folder, d['spec']['name'] + '.c')
     for cc in suite.compilers:
         done = ended([cc, *WARNINGS, d['optimize'], '-c', source, '-o', folder + '/kernel.o'],
@@ -250,7 +253,7 @@ def compared(suite, d, folder, path, linear):
     spec, into = {'dtype': 'f32'} | definitions.load(path), folder + '/in'
     sizes = d['heads'], d['kv_heads'], d['n_q'], d['n_k'], d['batch']
     try:
-        # decoding drops nothing
+        # decoding ignores dropout
         meant = {key: x for key, x in spec.items() if key not in ('dropout', 'seed') or not grows(spec)}
         with np.errstate(all='ignore'): answer = answers.draw(meant, into, sizes, d['seed'], d['ids'])
     except Failure as failure:
@@ -349,7 +352,8 @@ def judge(suite, d, folder, numbers):
         compared(suite, d, folder, path, linear)
         if 'backward' in d['spec'].get('emit', []): refused.append(differentiated(suite, d, folder, path))
         refused.append(checked(suite, d, path))
-    elif d['optimize'] == '-O2' and set(d['targets']) <= set(suite.runnable):   # it must end well, whatever its numbers
+    # The run must succeed, whatever its numbers are.
+    elif d['optimize'] == '-O2' and set(d['targets']) <= set(suite.runnable):
         spec, sizes = {'dtype': 'f32'} | definitions.load(path), (d['heads'], d['kv_heads'], d['n_q'],
                                                                   d['n_k'], d['batch'])
         answers.make_inputs(spec, folder + '/in', sizes, d['seed'], d['ids'])
@@ -384,7 +388,7 @@ def smaller(suite, d, wrong, folder, numbers):
 
 
 def case(folder, suite, draws, numbers):
-    """The first of several draws that can be judged."""
+    """Judges drawn specs until one can be judged."""
     why = ''
     for d in draws:
         # attnc check interprets every pass for each target, so there is only one target.

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The statistics of rows (`emit: statistics`), compared with definitions.py, and merged results.
+"""Compares the statistics of rows (`emit: statistics`) and merged results with definitions.py.
 
-Statistics are contiguous or have gaps. Results for parts of the keys are merged and compared with the result for all
-keys."""
+Statistics are contiguous or have gaps. Results for parts of the keys are merged and compared with the result for
+all keys."""
 import os
 import sys
 
@@ -75,7 +75,7 @@ CASES = {
     'zero-sum': ('zero', 'sum', 'none', {'shape': {'head_dim': 1}}),
     'many-parts': ('softmax', 'sum', 'causal', {'schedule': {'tile_q': 16, 'tile_k': 16}, 'shape': {'head_dim': 8}}),
 }
-# batch, heads, heads of k and v, queries, keys
+# Each shape is (batch, heads, heads of k and v, queries, keys).
 SHAPES = [(1, 1, 1, 1, 1), (2, 4, 2, 15, 15), (1, 3, 1, 33, 70), (2, 2, 2, 129, 129), (1, 4, 2, 70, 33),
           (1, 2, 1, 3, 700), (1, 2, 2, 1, 129)]
 TOLERANCE = {'f32': 1e-5, 'f64': 1e-12, 'f16': 1e-5, 'bf16': 2.0 ** -7}
@@ -83,7 +83,8 @@ OUT = {'f32': 2e-5, 'f64': 1e-12, 'f16': 2.0 ** -9, 'bf16': 2.0 ** -6}
 
 
 def close(what, got, expected, tolerance):
-    """Numbers that are not finite must be equal. Others agree relative to 1 plus their size."""
+    """Checks that infinite and NaN numbers are equal, and that the error of other numbers is at most `tolerance` *
+    (1 + |number|)."""
     unseen = ~np.isfinite(expected)
     check(np.array_equal(got[unseen], expected[unseen]), what + ': a row that sees no key, or one that does')
     off = np.abs(got[~unseen] - expected[~unseen]) / (1 + np.abs(expected[~unseen]))
@@ -121,7 +122,7 @@ def one_shape(kernel, spec, folder, shape, seed):
 
 
 def merged(kernel, spec, given):
-    """Parts of the keys, one empty, merged one after the other."""
+    """Merges results for parts of the keys, one after the other. One part is empty."""
     P, q, k, v = given
     n = k.shape[2]
     tolerance, worst = OUT[spec['dtype']], 0.0
@@ -143,7 +144,7 @@ def merged(kernel, spec, given):
 
 
 def grown(kernel, spec, folder, seed):
-    """Statistics of extend, in pieces."""
+    """Tests the statistics that extend writes for pieces of a sequence."""
     B, H, G, n = 2, 4, 2, 140
     P, q, k, v = inputs(spec, H, G, n, n, B, seed, folder)
     _, statistics = definitions.attend(spec, dict(P), q, k, v, statistics=True)

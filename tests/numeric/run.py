@@ -128,7 +128,8 @@ UNIONS = [
     {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 20}}}]},
 ]
 
-# (the mask with ids, the similarity, the order of ids). A fourth element: other keys of the spec, in the linear form.
+# Each is (mask with ids, similarity, order of ids). A fourth element has other keys of the spec, for the linear
+# form.
 DOCUMENTS = [('document', 'softmax', 'sorted'), ({'all': ['causal', 'document']}, 'softmax', 'sorted'),
              ({'all': ['causal', 'document']}, 'softmax', 'mixed'),
              ({'all': ['document', {'window': {'left': 40, 'right': 3}}]}, {'softmax': {'cap': 3.0}}, 'extreme'),
@@ -151,7 +152,7 @@ DOCUMENTS += [({'all': ['causal', 'document']}, {'linear': {'features': 'elu_plu
                {'block': 16}),
               ({'all': ['causal', 'document']}, {'custom': {'weight': '(1 + s) * (1 + s) * pow(0.96, i - j)'}},
                'many', {'block': 16})]
-# lengths of sequences, and lists of blocks
+# Masks with lengths of sequences, and with lists of blocks.
 DOCUMENTS += [('lengths', 'softmax', 'sorted'), ({'all': ['causal', 'lengths']}, {'softmax': {'cap': 3.0}}, 'sorted'),
              ({'all': [{'window': {'left': 60, 'right': 21, 'dilation': 3}}, 'lengths']}, 'softmax', 'sorted'),
              ({'any': [{'all': ['document', {'not': 'lengths'}]}, {'window': {'left': 9}}]}, {'polynomial': {'degree': 2}},
@@ -244,7 +245,8 @@ NORMALIZE = {'default': [None], 'sum': ['sum'], 'plus_1': [{'sum_plus': 1}], 'pl
              'sink': [{'sink': 'h * 0.5 - i * 0.1'}, {'sink': 0}, {'sink': 'i % 7 * 10 - 30'}, {'sink': -2.5}],
              'unnormalized': ['none']}
 SIZES = {'8x24': (8, 24), '24x64': (24, 64), '64': (64, None), '64x80': (64, 80), '80x8': (80, 8), '80x128': (80, 128),
-         '128x64': (128, 64), 'keys_72x64': (72, 64), 'keys_24': (24, None), 'keys_40x13': (40, 13)}  # keys: values are keys
+         # Names with `keys`: values are keys.
+         '128x64': (128, 64), 'keys_72x64': (72, 64), 'keys_24': (24, None), 'keys_40x13': (40, 13)}
 DTYPES = ['f32', 'f64']
 
 LENGTHS = [(n, n) for n in (1, 2, 63, 64, 65, 95, 96, 97, 135, 300)] + [
@@ -308,7 +310,7 @@ def one_shape(suite, spec, path, folder, shape, target, seed, flags):
 
 
 def level_of(n):
-    """Every sixtieth kernel is compiled as by users, the others in a fifth of the time."""
+    """Every sixtieth kernel is compiled with -O2, as users do. -O0 takes a fifth of the time."""
     return '-O2' if (n + n // 4) % 60 == 3 else '-O0'
 
 

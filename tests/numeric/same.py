@@ -1,4 +1,5 @@
-"""Prints expected results of numeric tests, to compare them under other vector instructions. usage: same.py FOLDER"""
+"""Prints the expected results of numeric tests, to compare processors with different vector instructions. usage:
+same.py FOLDER"""
 import hashlib
 import os
 import sys

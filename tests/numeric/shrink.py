@@ -1,4 +1,4 @@
-"""Reduces failing cases: removes keys and items, makes numbers small, replaces an expression by a part."""
+"""Reduces failing cases: removes keys and items, makes numbers small, replaces an expression by a part of it."""
 import copy
 import re
 
@@ -120,7 +120,7 @@ def drawn(d):
 
 
 def shrink(d, fails, deadline):
-    """The smallest draw that still `fails`, found in time."""
+    """Returns a small draw for which fails() is still true. The search ends at deadline()."""
     found = True
     while found and not deadline():
         found = False

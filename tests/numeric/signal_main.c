@@ -1,7 +1,7 @@
-/* Tests that a signal handler may call a kernel that it interrupts, on matrix units. Two threads call it.
-   - KERNEL: the C file of a kernel named matrix with head_dim 64
-   - without OpenMP, because a signal handler may not call it
-   - prints the number of interrupted calls; exit status 1: other bits */
+/* Tests that a signal handler may call a kernel that it interrupts, on matrix units. Two threads call the kernel.
+ * - KERNEL is the C file of a kernel named matrix with head_dim 64.
+ * - The build has no OpenMP, because a signal handler may not call it.
+ * - The program prints the number of interrupted calls. Exit status 1 means other bits. */
 #include KERNEL
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
-"""16-bit storage of q, k, v and out."""
+"""Functions for 16-bit storage of q, k, v and out."""
 import numpy as np
 
 HALVES = ('bf16', 'f16')
-# digits of the fraction, smallest exponent of a normal number, first number that becomes infinity
+# Each value is (digits of the fraction, exponent of the smallest normal number, first number that becomes infinity).
 LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
 
 
@@ -19,7 +19,7 @@ def rounded(x, dtype):
 
 
 def off_by(out, expected, dtype):
-    """|out - expected|, for 16 bits without rounding (half an ulp)."""
+    """Returns |out - expected|. For 16-bit types, half an ulp is subtracted, the error of rounding."""
     if dtype not in HALVES:
         return np.abs(out - expected)
     digits, least, infinity = LIMITS[dtype]

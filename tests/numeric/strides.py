@@ -52,7 +52,7 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'decay_of_elements': (LINEAR, 'a[b][h][t][d]', {'a': ['B', 'H', 'Nk', 'D']}),
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
 }
-NO_GRADIENTS = ('key_of_query', 'other_heads', 'other_entries')   # attnc refuses the gradient
+NO_GRADIENTS = ('key_of_query', 'other_heads', 'other_entries')   # attnc refuses gradients of these specs
 DECODED = ('table', 'key', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels')
 B, H, G, D = 2, 4, 2, 8
 
@@ -83,7 +83,7 @@ def apart(x, rng):
 
 
 def layouts(x, rng):
-    """Pairs of a contiguous array and an array of the same elements with other strides."""
+    """Yields (name, contiguous array, array of the same elements with other strides)."""
     yield 'apart', x, apart(x, rng)
     for k in range(x.ndim):
         one = np.take(x, [0], k)
@@ -159,7 +159,7 @@ def outputs(kernel, P, q, k, v, dout, more):
 
 
 def axis_of_tokens(kernel, name):
-    """The axis of keys of an array of reals, or None."""
+    """Returns the axis of keys of an array of reals, or None."""
     for n in range(kernel.about.params):
         p = kernel.about.param[n]
         if p.name.decode() == name and p.dtype < 4 and -5 in list(p.shape[:p.rank]): return list(p.shape[:p.rank]).index(-5)

@@ -1,4 +1,4 @@
-/* A team: threads of the caller, instead of OpenMP's. Each call creates them. */
+/* A team runs a call on threads of the caller instead of OpenMP's. Each call creates the threads. */
 #ifndef TEAM_H
 #define TEAM_H
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A query that does not see a key ignores its NaN and infinity: its row has the same bits, under every mask and in both
-forms.
+"""NaN and infinity of a key do not change the bits of queries that do not see the key. This is tested for every
+mask and for both forms.
 
-In a column of v, NaN or infinity reaches no other column, and every query that sees it."""
+In v, NaN or infinity reaches every query that sees it, but no other column."""
 import itertools
 import os
 import sys
@@ -49,7 +49,7 @@ SIMILARITIES = {
     'elu': {'linear': {'features': 'elu_plus_one'}},
     'favor': {'linear': {'features': {'favor_positive': {'count': 8}}}},
 }
-# Forms with a state: (similarity, mask, more).
+# Specs with a state. Each is (similarity, mask, other keys of the spec).
 CARRIED = [
     ('elu', 'causal', {'block': 16}), ('elu', 'prefix', {}), ('elu', 'prefix_lm', {'block': 16}),
     ('elu', 'own_document', {'block': 32}), ('elu', 'padded', {'block': 16}), ('local', 'padded', {'block': 24}),
@@ -70,7 +70,7 @@ HEADS, KV_HEADS, BATCH = 2, 1, 2
 
 
 def specs():
-    """(name, spec): every mask with every dtype, every similarity with some masks."""
+    """Yields (name, spec): every mask with f32 and one other dtype, and every similarity with some masks."""
     similarity = itertools.cycle(SIMILARITIES)
     for m, mask in enumerate(MASKS):
         for dtype in ['f32', DTYPES[1 + m % 3]]:
@@ -90,7 +90,7 @@ def same(a, b):
 
 
 def planted(rng, n_k):
-    """(array, key, column or all, value): at the ends, at edges of tiles, and elsewhere."""
+    """Yields (array, keys, column or None for all columns, value): at the ends, at edges of tiles, and elsewhere."""
     keys = sorted({0, n_k - 1, 15, 16, 47, *rng.integers(0, n_k, 2).tolist()})
     for n, key in enumerate(keys):
         yield 'v', [key], n % 3 + 1, [np.nan, np.inf, -np.inf][n % 3]

@@ -112,7 +112,7 @@ static const char *evaluate_with(struct arena *arena, const struct either *p, co
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
         const struct module *m = p->loops ? p->loops->module : p->graph->module;
         if (a && a->kind == ARRAY_OUTPUT) *count += elements(m, a->rank, a->axes, size);
-        if (a ? a->within.of != NULL : v->within.of != NULL) continue; /* it has the numbers of another input */
+        if (a ? a->within.of != NULL : v->within.of != NULL) continue; /* this input is a part of another input */
         if (a && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM))
             in[given++] = random_tensor(arena, a->name, elements(m, a->rank, a->axes, size));
         if (v && (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM))
@@ -230,8 +230,8 @@ static const char *prefix_sums(struct arena *arena, const struct graph *g, const
     return wrong ? wrong : corrected_tensor(g, s, in, given, out, made);
 }
 
-/* Checks that `after` has the value of `before`. `of`: the program, which may be only for few queries. Returns NULL,
-   or the difference. */
+/* Checks that `after` computes what `before` computes. `of` says whether the program is only for few queries.
+ * Returns NULL, or a text about the difference. */
 static const char *compare(struct arena *arena, const struct either *before, const struct either *after,
                            const struct program *of)
 {

@@ -1,4 +1,4 @@
-"""JAX on the CPU: the formula of PolySketchFormer, jitted."""
+"""Measures the formula of PolySketchFormer in JAX on the CPU, with jit."""
 from functools import partial
 
 import jax

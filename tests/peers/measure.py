@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
-REST = 0.03  # seconds of rest, until the last threads stop spinning
-TURN = 0.01  # seconds; a shorter call is repeated, because waking threads takes as long
+REST = 0.03  # the seconds of rest until the threads of the last call stop spinning
+TURN = 0.01  # a call of fewer seconds is repeated, because waking threads takes as long
 
 
 def say(text):
@@ -22,7 +22,7 @@ def normal(seed, *shape):
 
 
 class Differs(Exception):
-    """A peer and a kernel that do not compute the same."""
+    """A peer and a kernel compute different results."""
 
 
 def difference(a, b):
@@ -37,7 +37,7 @@ def difference(a, b):
 
 
 def later(make, *arguments):
-    """A form that is created at its first call, so that its failure is a result."""
+    """Returns a form that is created at its first call. So a failure to create it becomes a result."""
     made = []
 
     def call():

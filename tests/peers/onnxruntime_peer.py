@@ -27,18 +27,19 @@ def model(nodes, shape, constants):
 def loaded(text, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # It would spin for 50 ms after a call and take a core from the kernel. Ours spin as long (KMP_BLOCKTIME).
+    # ONNX Runtime would spin for 50 ms after a call, and take a core from attnc's kernel. It spins for 5 ms, as
+    # attnc does with KMP_BLOCKTIME.
     options.add_session_config_entry('session.intra_op.spin_duration_us', '5000')
     return onnxruntime.InferenceSession(text, options, providers=['CPUExecutionProvider'])
 
 
 def positions_first(x):
-    """[B, H, N, D] as [B, N, H, D], or back."""
+    """Swaps the axes H and N: [B, H, N, D] becomes [B, N, H, D], or the reverse."""
     return x.transpose(0, 2, 1, 3)
 
 
 def caller(nodes, arrays, in_rows, constants, threads):
-    """Calls a model on its own memory: [B, H, N, D], or (in_rows) [B, N, H D]."""
+    """Calls a model on its own memory. Arrays are [B, H, N, D], or [B, N, H D] if `in_rows`."""
     batch, heads, n, dim = arrays[0].shape
     shape = (batch, n, heads * dim) if in_rows else arrays[0].shape
     given = [np.ascontiguousarray(positions_first(x)).reshape(shape) if in_rows else x for x in arrays]
@@ -78,7 +79,7 @@ def forms(q, k, v, causal, threads):
                                            kv_num_heads=heads)], True, {}),
         'MultiHeadAttention': ([node('MultiHeadAttention', qkv, ['out'], domain=MICROSOFT, unidirectional=one,
                                      num_heads=heads)], True, {})}
-    if causal:  # it has no other mask
+    if causal:  # GroupQueryAttention has only the causal mask
         cases['GroupQueryAttention'] = (
             [node('GroupQueryAttention', [*qkv, '', '', 'last', 'total'], ['out'], domain=MICROSOFT, num_heads=heads,
                   kv_num_heads=heads)], True, {'last': np.full(batch, n - 1, np.int32), 'total': np.int32(n)})

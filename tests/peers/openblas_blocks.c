@@ -172,8 +172,8 @@ static void polysketch_head(int64_t n, int64_t block, int exact, const float *q,
     }
 }
 
-/* `exact`: the weight of a pair in the same block is <q, k>^4; otherwise the sketch estimates it. g [64, 2 * 32]:
-   G1, then G2. Returns 0, or -1 if out of memory. */
+/* If `exact`, the weight of a pair in the same block is <q, k>^4. Otherwise the sketch estimates it. g [64, 2 * 32]
+ * has G1 and then G2. Returns 0, or -1 if out of memory. */
 int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k,
                       const float *v, const float *g, float *out)
 {

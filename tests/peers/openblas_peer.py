@@ -1,4 +1,4 @@
-"""Rows of OpenBLAS: openblas_blocks.c."""
+"""Measures openblas_blocks.c, which calls OpenBLAS."""
 import ctypes
 import glob
 import os

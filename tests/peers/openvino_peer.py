@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU: scaled_dot_product_attention, for the shape or for any."""
+"""Measures OpenVINO on the CPU: scaled_dot_product_attention, compiled for one shape or for any shape."""
 import numpy as np
 import openvino
 from openvino import opset13, properties
@@ -14,7 +14,7 @@ def version():
 
 
 def swapped(x):
-    """[B, H, N, D] as [B, N, H, D], or back."""
+    """Swaps the axes H and N: [B, H, N, D] becomes [B, N, H, D], or the reverse."""
     return x.transpose(0, 2, 1, 3)
 
 

@@ -145,7 +145,7 @@ class FromPython:
 
 
 class Trained(Kernel):
-    """The kernel with gradients. A call uses saved values; with `forward` it includes forward."""
+    """The kernel with gradients. Its calls use saved values. If `forward`, a call also computes them."""
 
     def __init__(self, spec, settings, q, k, v, dout, parameters, threads, forward):
         super().__init__(spec, settings | {'emit': '[forward, backward]'}, q, k, v, parameters, threads)

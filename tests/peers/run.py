@@ -182,7 +182,8 @@ def shown_table(rows):
 
 
 def claim_table(rows):
-    """Times of several kernels at several lengths, and speeds relative to the library's quadratic one."""
+    """Returns a table of the times of several kernels at several lengths, with speeds relative to the library's
+    quadratic kernel."""
     names = list(rows[0]['ms'])
     lines = ['| n | ' + ' | '.join(names) + ' |', '| --- |' + ' --- |' * len(names)]
     for r in rows:

@@ -2,13 +2,13 @@
 from measure import normal, row
 from ours import FromPython, Kernel
 
-# model, batch, heads, positions, head size, causal or not
+# Each row is (model, batch, heads, positions, head size, causal or not).
 SHORT = (('BERT', 8, 12, 128, 64, (False, True)),
          ('BERT', 1, 12, 512, 64, (False, True)),
          ('ViT', 16, 12, 197, 64, (False,)),
          ('Llama', 1, 32, 512, 128, (True,)),
          (None, 64, 4, 16, 64, (False,)))
-SMALLEST = SHORT[-1]  # also measured with attnc called from Python
+SMALLEST = SHORT[-1]  # at this length, attnc is also called from Python
 
 
 def mask(causal):

@@ -1,4 +1,4 @@
-"""PyTorch on the CPU: functions that a user calls or writes, in every form that may be the fastest."""
+"""Measures PyTorch on the CPU: functions that a user calls or writes, in every form that may be the fastest."""
 import math
 
 import numpy as np
@@ -30,8 +30,8 @@ def divide(sums, plus):
 
 
 def carried_loop(q, k, v, block, features, near, plus, step=None):
-    """Block after block, with sketched or mapped q and k. `features` makes the factor of the state, `near` the
-    weights in a block."""
+    """Computes attention block after block, with sketched or mapped q and k. `features` makes the factor of the
+    state. `near` computes the weights in a block."""
     v1, out = with_ones(v), torch.empty_like(v)
     state = None
     for i in range(0, q.shape[1], block):
@@ -91,7 +91,7 @@ def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=T
 
 
 def trained_loop(q, k, v, block, features, near, plus):
-    """Block after block, without writing in place, because of autograd."""
+    """Computes attention block after block. Nothing is written in place, because autograd needs the old values."""
     v1, out, state = with_ones(v), [], None
     for i in range(0, q.shape[1], block):
         qc, kc, vc = q[:, i:i + block], k[:, i:i + block], v1[:, i:i + block]
@@ -119,7 +119,7 @@ def sketched_square(q, k):
 
 
 def tensored(x):
-    """x tensor x, as in PolySketchFormer."""
+    """Returns the tensor product of x with itself, as in PolySketchFormer."""
     return (x.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
 
 
@@ -139,7 +139,7 @@ def polysketch_exact(q, k, v, sketch, block):
 # ---- quadratic forms
 
 def polynomial(q, k, v, rows, power):
-    """Weights (s / 8)^4 under a causal mask, for some rows at a time."""
+    """Computes attention with the weights (s / 8)^4 under a causal mask, for some rows at a time."""
     v1, out = with_ones(v), torch.empty_like(v)
     for i in range(0, q.shape[1], rows):
         end = min(i + rows, q.shape[1])
@@ -356,7 +356,7 @@ def naive_elu(q, k, v):
 
 
 def fastest(forms):
-    """The fastest of several forms, after a warm-up call."""
+    """Returns the fastest form. Each form is called once before it is measured."""
     def best(form):
         form()
         return min(seconds(form), seconds(form))

@@ -46,7 +46,7 @@ def close(one, two, limit, why):
 
 
 def refuses(function, kind, message):
-    """Checks the message, or its beginning if the text ends with …."""
+    """Checks the message of the exception. If `message` ends with …, only the beginning is compared."""
     try:
         made = function()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The package with JAX on the CPU: jit, grad, vmap, 16-bit numbers, errors."""
+"""Tests the package with JAX on the CPU: jit, grad, vmap, 16-bit numbers, errors."""
 from common import *
 
 import jax

@@ -41,7 +41,7 @@ MODELS = {
                                                linear_value_head_dim=8,
                                                layer_types=['linear_attention', 'full_attention'])),
 }
-OF_PAIRS = ('T5', 'Bart', 'Whisper')  # an encoder and a decoder
+OF_PAIRS = ('T5', 'Bart', 'Whisper')  # models with an encoder and a decoder
 CONFIGS = {'Gemma3': 'Gemma3TextConfig'}
 
 
@@ -102,6 +102,6 @@ def outputs(model, name, given, gradients=False):
 
 
 def tokens(model, given, count=8, **more):
-    """Generated tokens."""
+    """Returns tokens that the model generates."""
     with torch.no_grad():
         return model.generate(**given, **dict(dict(max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0), **more))

@@ -1,4 +1,4 @@
-"""The package with only NumPy, compared with definitions.py."""
+"""Tests the package with only NumPy. Results are compared with definitions.py."""
 import ctypes
 import os
 import pickle
@@ -484,7 +484,7 @@ def errors_are_exact(folder):
             ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2: q needs a multiple of the heads of k'),
             ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')):
         refuses(lambda: made(*given), kind, message)
-        refuses(lambda: made(*given), kind, message)   # and again, after shapes were seen once
+        refuses(lambda: made(*given), kind, message)   # refused again, after a call with these shapes
     made(q, k, v)
     odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
     refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned: its address …')
@@ -556,7 +556,7 @@ def sequences_grow(folder):
 
 @case
 def sequences_grow_by_tokens(folder):
-    """Equal calls of extend take a short path, which must notice changes."""
+    """Equal calls of extend take a short path, which must notice changed arrays."""
     for name, given in (('softmax_causal', {}), ('sliding_window', {}), ('polysketch_r32', {'seed': 1}), ('hedgehog', None)):
         made = small(name)
         given = made.init(1, heads=4, kv_heads=2) if given is None else given
@@ -568,7 +568,7 @@ def sequences_grow_by_tokens(folder):
             for at in range(20):
                 token = [np.ascontiguousarray(a[:, :, at:at + 1]) for a in (q, k, v)]
                 close(state.extend(*token), wanted[:, :, at:at + 1], 1e-5, '%s: token %d' % (name, at))
-                if at == 9:   # removed again
+                if at == 9:   # these tokens are removed again
                     state.extend(*spoilt)
                     state.truncate(10)
         check(whole.call_count == 1, '%s: %d of 21 calls went the whole way' % (name, whole.call_count))
@@ -593,7 +593,7 @@ def states_take_rows_of_arrays(folder):
         piece = slice(at, at + n)
         rows = {'far': far[:, piece].copy(), 'gate': gate[:, :, piece].copy(), 'own': own[:, piece].copy()}
         close(state.extend(*(a[:, :, piece] for a in (q, k, v)), **rows), whole[:, :, piece], 1e-5, 'rows %d' % at)
-        if at == 17:   # again, after the last token is dropped
+        if at == 17:   # loads the saved state, removes the last token, and appends it again
             state = made.load_state(state.tobytes(), tau=tau)
             state.truncate(17)
             close(state.extend(*(a[:, :, piece] for a in (q, k, v)), **rows), whole[:, :, piece], 1e-5, 'again')
@@ -636,7 +636,7 @@ def sequences_are_joined(folder):
     made = small('linear_elu')
     wanted = made(q, k, v)
     left, right = made.state(2), made.state(2)
-    left.fold(right)   # of an empty state
+    left.fold(right)   # folds an empty state
     for state, at, n in (left, 0, 37), (right, 37, 13):
         state.extend(*(a[:, :, at:at + n] for a in (q, k, v)))
     left.fold(right)

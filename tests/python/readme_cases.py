@@ -1,4 +1,4 @@
-"""The Python blocks of the documents."""
+"""Runs the Python blocks of the documents."""
 import os
 import re
 

@@ -1,4 +1,4 @@
-"""Models of PyTorch and transformers with replaced attention: the report and the reasons."""
+"""Tests models of PyTorch and transformers with replaced attention: the report and the reasons."""
 import contextlib
 import copy
 import io
@@ -51,7 +51,7 @@ def ids(n=9):
 
 
 def runs(model, name):
-    """Outputs of a model: for a text, for one with padding, for generated tokens."""
+    """Returns outputs of a model: for a text, for a text with padding, and for generated tokens."""
     with torch.no_grad():
         if name == 'Whisper':
             sound = torch.randn(2, 8, 40, generator=torch.Generator().manual_seed(2))
@@ -95,7 +95,7 @@ def each(pattern, layers=2):
     return [pattern % layer for layer in range(layers)]
 
 
-MODELS = {  # by spec: the replaced modules, and the unchanged ones with the reason
+MODELS = {  # Each value is (spec, replaced modules, {module that stays: reason}).
     'Llama': ('softmax_causal', each('model.layers.%d.self_attn'), {'model.layers.%d.self_attn': HIDES}),
     'Mistral': ({'similarity': 'softmax', 'mask': {'window': {'left': 7}}}, each('model.layers.%d.self_attn'),
                 {'model.layers.%d.self_attn': HIDES + '; its mask has one row for all queries…'}),
@@ -111,7 +111,8 @@ MODELS = {  # by spec: the replaced modules, and the unchanged ones with the rea
 
 
 def a_model_of_transformers(name):
-    """Replacing does not change the output. The same holds for a pickled copy, and after undo()."""
+    """Replacing modules does not change the output of a model. The output is also unchanged for a pickled copy, and
+    after undo()."""
     spec, names, left = MODELS[name]
     model = model_of(name)
     wanted = runs(model, name)
@@ -148,7 +149,7 @@ def another_weight_counts(folder):
     report = replaced(model, 'softmax')
     same(quietly(runs, model, 'Llama')[0][:2], wanted[:2], 0, 'a spec that looks ahead')
     check(set(report.left.values()) == {NOT_AHEAD}, str(report.left))
-    report = replaced(model, 'softmax_causal', masks='ignore')   # replaces the first
+    report = replaced(model, 'softmax_causal', masks='ignore')   # this replacement takes the place of the first one
     made = quietly(runs, model, 'Llama')[0]
     check(report.left == {} and len(report.replaced) == 2, 'left are %s' % report.left)
     check((made[1] - wanted[1])[0].abs().max() > 1e-3, 'padding is hidden still')
@@ -252,8 +253,8 @@ def compiled_models(folder):
         made[0].square().sum().backward()
         same([p.grad for p in model.parameters()], gradients, 1e-4, backend)
     torch._dynamo.reset()
-    with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():   # After one compilation for new lengths,
-                                                                           # PyTorch continues without torch.compile.
+    # After one compilation for new lengths, PyTorch continues without torch.compile.
+    with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():
         model = model_of('Llama')
         wanted = [model(ids(n)).logits for n in (9, 7, 5, 4)]
         replaced(model, 'softmax_causal')

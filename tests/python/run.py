@@ -54,7 +54,8 @@ def readme_line():
 
 
 def environment(name, *packages):
-    """A Python with the package of this tree."""
+    """Makes a Python environment with the package of this tree. Returns the path of its Python and its environment
+    variables."""
     folder = os.path.join(BUILD, name)
     python = os.path.join(folder, 'bin', 'python')
     settings = dict(os.environ, PATH=os.path.dirname(python) + os.pathsep + os.environ['PATH'], VIRTUAL_ENV=folder,
@@ -64,7 +65,7 @@ def environment(name, *packages):
     if name == 'numpy' or not os.path.exists(python):
         shutil.rmtree(folder, ignore_errors=True)
         run([sys.executable, '-m', 'venv', folder], 'there is no venv')
-    # the same depth as build/, so ccache sees the same file names
+    # This folder is as deep as build/, so ccache sees equal file names.
     run(['sh', '-c', 'exec %s' % readme_line()], readme_line(), cwd=ROOT,
         env=settings | {'CC': cached('clang'), 'PIP_CONFIG_SETTINGS': 'builddir=' + os.path.join(ROOT, 'build-wheel')})
     if packages:
@@ -73,7 +74,7 @@ def environment(name, *packages):
 
 
 def cases(name, python, settings, only):
-    """The cases of a file, run by that Python."""
+    """Runs the cases of a file with `python`."""
     # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
              '2' if name == 'numpy' else '1']
@@ -109,7 +110,8 @@ def numpy_is_all_it_needs(python, settings):
 
 
 def it_is_for_every_python(python, settings):
-    """The wheel's tag names no Python version. Its program contains the libraries that exist as archives."""
+    """The wheel's tag names no Python version. The program in the wheel contains the libraries that exist as
+    archives."""
     place = glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0]
     with open(glob.glob(os.path.join(place, 'attnc-*.dist-info', 'WHEEL'))[0]) as f:
         tag = re.search(r'^Tag: (.*)', f.read(), flags=re.M)[1]
@@ -123,7 +125,7 @@ def it_is_for_every_python(python, settings):
 
 
 def types_are_strict(python, settings):
-    # in another folder, to check the installed package
+    # mypy runs in another folder, so it checks the installed package.
     run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '-p', 'attnc'], 'mypy', cwd=BUILD,
         env=settings)
 

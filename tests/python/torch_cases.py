@@ -61,7 +61,7 @@ def gradients_are_those_of_pytorch(folder):
     same([a.grad for a in ours], [a.grad for a in theirs], 1e-5, 'gradients')
     q, k, v = tensors()
     k.requires_grad_()
-    made(q, k, v).sum().backward()     # its gradient is one number, expanded
+    made(q, k, v).sum().backward()     # PyTorch passes the gradient of a sum as one number, expanded to the shape
     check(q.grad is None and k.grad.abs().sum() > 0, 'a gradient only with respect to k')
 
 
@@ -354,8 +354,8 @@ def a_module_owns_the_learned_arrays(folder):
 
 @case
 def formulas_read_arrays(folder):
-    """Gradients with respect to a formula's arrays, also under torch.compile, and a module that owns the learned
-    ones."""
+    """Tests gradients with respect to a formula's arrays, even under torch.compile. A module owns the learned
+    arrays."""
     q, k, v = tensors(grad=True)
     heads, n_k = q.shape[1], k.shape[2]
     table, far = torch.randn(heads, 9, requires_grad=True), torch.randn(n_k, requires_grad=True)

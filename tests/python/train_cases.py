@@ -1,4 +1,4 @@
-"""examples/train: every attention learns, stopped runs continue, runs can be repeated."""
+"""Tests examples/train: every attention learns, stopped runs continue, and runs can be repeated."""
 import csv
 import json
 import os
@@ -103,7 +103,7 @@ def easier_tasks_come_first(folder):
         check(at.task.length == length, 'it goes on before the task is learned')
         at.losses = [0.01] * 10
         at.advance()
-    worker.LEARNED, usual = 100, worker.LEARNED  # ten steps for each task
+    worker.LEARNED, usual = 100, worker.LEARNED  # each task now ends after ten steps
     try:
         straight = curve(os.path.join(folder, 'straight'), run)
         check(straight == curve(os.path.join(folder, 'stopped'), run, stops=(13, 9)), 'another curve after two stops')

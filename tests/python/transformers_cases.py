@@ -122,7 +122,7 @@ def packed(folder):
 
 @case
 def masks_of_callers(folder):
-    """A mask [B, 1, n, n] given by the caller, as truth values or added to logits."""
+    """Tests a mask [B, 1, n, n] that the caller gives, as truth values or as numbers that are added to logits."""
     draws = torch.rand(3, 1, 11, 11, generator=torch.Generator().manual_seed(5)) < 0.6
     draws |= torch.eye(11, dtype=torch.bool)
     added = torch.where(draws, 0.0, torch.finfo(torch.float32).min)
@@ -135,7 +135,7 @@ def masks_of_callers(folder):
 
 @case
 def static_caches(folder):
-    """Static caches have allocated keys and a position; caches of transformers with a window drop keys."""
+    """A static cache has allocated keys and a position. A cache with a window drops keys."""
     for name in 'Llama', 'Mistral', 'Gemma2', 'GptOss':
         eager, ours = model_of(name), model_of(name, 'attnc')
         for padding in None, 'left':
@@ -158,7 +158,8 @@ def beams_and_assistants(folder):
 
 @case
 def caches(folder):
-    """attnc.transformers.Cache with beams, assistants, windows and padding; a token copies no other token."""
+    """Tests attnc.transformers.Cache with beams, assistants, windows and padding. Appending a token does not copy
+    the stored tokens."""
     for name in 'Llama', 'Mistral', 'Gemma2', 'GptOss', 'Qwen3Next':
         eager, ours = model_of(name), model_of(name, 'attnc')
         for more in {}, {'num_beams': 3}, {'prompt_lookup_num_tokens': 3}:
@@ -219,7 +220,7 @@ def autocast(folder):
 
 @case
 def compiled(folder):
-    """torch.compile without a graph break; dropout draws what it draws without torch.compile."""
+    """torch.compile makes no graph break. Dropout draws what it draws without torch.compile."""
     for name, changes in ('Llama', {'attention_dropout': 0.3}), ('T5', {}), ('GptOss', {}):
         torch._dynamo.reset()
         model, given = model_of(name, 'attnc', **changes), inputs(name, 'left')
@@ -284,7 +285,7 @@ def _one_of_two(rank, folder):
 
 @case
 def two_processes(folder):
-    """DistributedDataParallel over gloo: the mean of the gradients of two processes."""
+    """DistributedDataParallel over gloo gives the mean of the gradients of two processes."""
     torch.multiprocessing.start_processes(_one_of_two, (folder,), nprocs=2, start_method='spawn')
     made = [torch.load(os.path.join(folder, 'gradients%d' % rank)) for rank in range(2)]
     model = model_of('Llama', 'eager').train()

@@ -83,7 +83,7 @@ def good(name):
 
 
 def made(name, content, *words):
-    """A spec too large to store. Its diagnostics must contain the words."""
+    """Tests a spec that is too large for a file in the tree. Its diagnostics must contain the given words."""
     if not is_chosen('made/' + name): return
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, 'made.yaml'), 'wb') as f:

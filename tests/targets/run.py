@@ -82,7 +82,7 @@ BACKWARD = {
 }
 # batch, heads, key/value heads, queries, keys
 SHAPE = 2, 4, 2, 41, 67
-# (n_q, n_k), (heads, kv_heads), batch, threads
+# Each shape is ((n_q, n_k), (heads, kv_heads), batch, threads).
 SHAPES = [((1, 1), (2, 1), 1, 1), ((15, 15), (1, 1), 2, 2), ((16, 16), (4, 2), 1, 1),
           ((17, 17), (2, 2), 1, 3), ((97, 97), (4, 1), 1, 2), ((19, 37), (2, 1), 2, 1),
           ((150, 67), (2, 2), 1, 2)]
@@ -93,7 +93,7 @@ ARM = 'aarch64-linux-gnu'
 ON_X86, ON_ARM = platform.machine() in ('x86_64', 'AMD64'), platform.machine() in ('aarch64', 'arm64')
 SUFFIX = {t.name: t.suffix for t in targets()}
 EVERY_X86 = ','.join(targets_of('x86_64', 'any'))
-# A processor, the targets in the file, and the target that must run.
+# Each row is (processor, targets in the C file, target that must run).
 CHOICES = [('Conroe', EVERY_X86, 'generic'), ('Nehalem', EVERY_X86, 'x86-64-v2'), ('Nehalem', '', 'generic'),
            ('IvyBridge', EVERY_X86, 'x86-64-v2'), ('Haswell', EVERY_X86, 'x86-64-v3'), ('Haswell', '', 'x86-64-v3'),
            ('Nehalem', 'x86-64-v4,x86-64-v3', 'none')]

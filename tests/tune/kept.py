@@ -1,4 +1,4 @@
-"""Results that attnc tune keeps: other lengths, files written by hand, equal C. Also messages."""
+"""Tests results that attnc tune keeps: other lengths, files written by hand, equal C. Also tests messages."""
 import json
 import os
 import re
@@ -214,7 +214,7 @@ def best_is_confirmed(t, folder):
 @case
 def luck_is_not_the_best(t, folder):
     """A candidate that is slow when measured again is never the best."""
-    # fast in the process that creates the file
+    # The first process, which creates the file, gets a fast kernel. Later processes get a slow one.
     t.env.update(compiler(folder, TILE_32, 'if (!getenv("RUN")) setenv("RUN", open("%s/run", O_CREAT | O_EXCL, 0600) < 0 ? '
                           '"20000" : "2000", 1); usleep(atoi(getenv("RUN")));' % folder, otherwise='usleep(8000);'))
     said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', 'exhaustive',
@@ -247,7 +247,7 @@ def ended_early(t, folder):
         process.send_signal(number)
         if number == signal.SIGINT:
             process.wait(timeout=30)
-        else:  # dead but still listed, because nobody waits for it
+        else:  # The process is dead but still listed, because nobody has waited for it.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         said = t.call('--query', '--db', 'small.db').stdout
         check('1 interrupted' in said and 'running' not in said, said)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""attnc tune as users run it: searches, stored results, failing candidates, shared databases."""
+"""Tests attnc tune as users run it: searches, stored results, failing candidates, shared databases."""
 import csv
 import io
 import json

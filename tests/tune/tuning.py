@@ -55,8 +55,8 @@ def finished(trials):
 
 
 def compiler(folder, pattern, statement, log=None, otherwise='', function='small_forward'):
-    """A C compiler that inserts `statement` into sources that match the pattern, and `otherwise` into others. It
-    logs the number of its parent."""
+    """A C compiler that inserts `statement` into sources that match the pattern, and `otherwise` into other
+    sources. It logs the id of its parent process."""
     with open(folder + '/changing-cc', 'w') as file:
         file.write('''#!/usr/bin/python3
 import os, re, sys
@@ -71,7 +71,7 @@ for a in sys.argv[1:]:
 os.execvp(%r, [%r] + sys.argv[1:])
 ''' % (statement, pattern, otherwise, function, log, log, REAL, REAL))
     os.chmod(folder + '/changing-cc', 0o755)
-    # the folder's name may contain blanks, so it is in PATH
+    # The folder's name may contain blanks, so the compiler is found through PATH.
     return {'ATTNC_CC': 'changing-cc', 'PATH': folder + ':' + os.environ['PATH'], 'XDG_CACHE_HOME': folder + '/cache'}
 
 

@@ -17,7 +17,7 @@ struct landscape {
     const char *name;
     struct tune_space space;
     double (*seconds)(const struct tune_space *,
-                      const struct tune_point *); /* the time without noise; infinity: a crash */
+                      const struct tune_point *); /* the time without noise, or infinity for a crash */
     double (*expected)(const struct tune_space *, const struct tune_point *); /* the cost model's prediction, which
                                                                                  differs from the time */
     double noise;                                                             /* the relative noise of a sample */
@@ -92,7 +92,7 @@ static double rugged_expected(const struct tune_space *s, const struct tune_poin
     return 1 + 0.05 * a * a + 0.05 * b * b;
 }
 
-/* The best points are next to points that crash. 6% of the others crash, too. */
+/* The best points are next to points that crash. Of all other points, 6% crash. */
 static double crashing(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = octaves(s, p, 2, 4);

@@ -19,7 +19,7 @@ static char said[4096]; /* the captured messages; tests empty it */
 static const struct options options;
 static char folder[200];
 
-/* Captures messages, in place of the function of the compiler. */
+/* Replaces complain() of attnc, and captures messages. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -160,7 +160,7 @@ static inline void check_whole(const char *file)
         0);
 }
 
-/* The contents of a file; the caller frees them. */
+/* Returns the contents of a file. The caller frees them. */
 static inline char *bytes_of(const char *file, size_t *length)
 {
     FILE *f = fopen(file, "rb");

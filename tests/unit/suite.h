@@ -6,7 +6,7 @@
 #include <CUnit/TestRun.h>
 #include <stdio.h>
 
-/* UNIT_TIMES(n): how often a slow test is repeated: n times, or once with AddressSanitizer. */
+/* UNIT_TIMES(n) is how often a slow test is repeated: n times, or once with AddressSanitizer. */
 #ifndef __has_feature /* clang has this macro; gcc has __SANITIZE_ADDRESS__ */
 #define __has_feature(name) 0
 #endif

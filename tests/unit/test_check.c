@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Renames the correct passes. This file defines others with their names. */
+/* Renames the correct passes, because this file defines passes with their names. */
 #define pass_differentiate right_differentiate
 #define pass_bound right_bound
 #define pass_allocate right_allocate

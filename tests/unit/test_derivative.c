@@ -89,8 +89,8 @@ static bool all_finite(const struct expr *e, const struct environment *env)
     return isfinite(value) && (e->op != EXPR_SQRT || value > 0);
 }
 
-/* Returns the central difference with respect to at[k]. NaN: a smaller step gives another value, because of a kink
-   or rounding. */
+/* Returns the central difference with respect to at[k]. Returns NaN if a smaller step gives another value, because
+ * of a kink or rounding. */
 static double difference(const struct expr *e, struct environment env, double *at, int k)
 {
     double slope[2], middle = at[k];

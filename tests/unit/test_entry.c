@@ -106,7 +106,7 @@ extern const struct attn_kernel SPEC_kernel;
 static int32_t ids[2 * (LONG + 1)];
 static const struct SPEC_params params = {ids};
 
-/* Calls the kernel. *out gets the count of each task; the caller frees it. */
+/* Calls the kernel. Sets *out to an array with the number of runs of each task. The caller frees it. */
 static int called(struct attn_problem problem, float **out, int spare)
 {
     const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q,
@@ -208,7 +208,7 @@ static void ids_in_order(void)
     memset(ids, 0, sizeof ids);
 }
 
-/* Rows 1 and 2 have three integers each; row 3 has none in the range. */
+/* Rows 1 and 2 have three integers each. Row 3 has no integer in the range. */
 static void listed(void)
 {
     const int32_t list[] = {5, 5, 5, -1, 2, 9, 4, 3, -1, 8, 8, -2};

@@ -69,7 +69,7 @@ static void maps_compute(void)
     arena_free(arena);
 }
 
-/* Only one branch of a select is read; the other may index outside an array. */
+/* Only one branch of a select is read. The other branch may index outside an array. */
 static void maps_read_lazily(void)
 {
     struct arena *arena = arena_new();
@@ -331,9 +331,8 @@ static void extremes_keep_nan(void)
     arena_free(arena);
 }
 
-/* Random numbers are the words of attn_philox, and no expression of them is folded to a constant. */
-/* A system of three equations, with and without a region that leaves out one term, in the graph and in the loops;
-   forward, and backward from the last equation. */
+/* Tests a system of three equations, in the graph and in the loops. It is solved forward, and backward from the
+ * last equation. A region may leave out one term. */
 static void triangular_systems_are_solved(void)
 {
     struct arena *arena = arena_new();

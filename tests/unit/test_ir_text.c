@@ -1,4 +1,4 @@
-/* Tests the text form and the verifier of both IRs. Printed text is parsed again; errors have positions. */
+/* Tests the text form and the verifier of both IRs. Printed text is parsed again. Errors must have positions. */
 #include "../../ir/ir.h"
 #include "suite.h"
 

@@ -186,8 +186,8 @@ static void test_registers(void)
         unit_free(q);
     }
     CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]);                       /* 4 rows of 3 vectors are best */
-    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 rows of 1 vector need
-                                                                                       * the most loads */
+    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 rows of 1 vector are
+                                                                                       * worst */
     unit_free(p);
 }
 
@@ -217,7 +217,7 @@ static void test_entry(void)
     CU_ASSERT_STRING_EQUAL(loops[0].data, loops[1].data);
     CU_ASSERT(!unit_choice(made[0], made[0]->compilation[0]->target, 10)->program.linear);
     CU_ASSERT(unit_choice(made[1], made[1]->compilation[0]->target, 10)->program.linear);
-    point.at[find(&space, "crossover")] = 1; /* never */
+    point.at[find(&space, "crossover")] = 1; /* the kernel never changes to the linear form */
     e = tuned_entry(&space, &point, 1, NULL);
     CU_ASSERT_EQUAL(e.knobs, space.knobs);
     for (int k = 0; k < 2; k++) {

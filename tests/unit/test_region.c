@@ -170,8 +170,8 @@ static void test_sound(void)
 
 struct case_of {
     const char *mask;
-    int64_t n_q, n_k, max, tested; /* mean limits per query. max: visited keys. tested: keys in tiles whose pairs are
-                                      tested one by one */
+    int64_t n_q, n_k, max, tested; /* The mean per query may not exceed these limits. `max` limits visited keys.
+                                    * `tested` limits keys in tiles whose pairs are tested one by one. */
 };
 
 /* A tile of queries visits every key that one of its queries sees. So a window is wider by a tile. */
@@ -235,7 +235,7 @@ static const struct case_of cases[] = {
     {"all: [{prefix: {length: 10}}, {not: {prefix: {length: 20}}}]", 4096, 4096, 0, 0},
 };
 
-/* Problems with 8 heads in two groups, which share their keys. */
+/* Problems with 8 heads in two groups. The heads of a group share their keys. */
 static const struct case_of cases_of_heads[] = {
     {"expr: \"j <= i && (h >= 4 || i - j < 256)\"", 4096, 4096, (2048 + 256) / 2 + 64, 220},
     {"expr: \"j <= i && i - j < 64 * (h + 1)\"", 4096, 4096, 32 * 9 + 64, 240},

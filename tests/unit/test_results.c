@@ -72,7 +72,7 @@ static void test_best(void)
         trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* its point crashed in a later trial, below */
         trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05),
         trial_of(3, TUNE_MEASURED, 0.85, 0.01), trial_of(5, TUNE_CRASHED, 0.5, 0.01),
-        trial_of(6, TUNE_RUNNING, 2, 0.1), /* it has not ended, so it replaces no earlier trial */
+        trial_of(6, TUNE_RUNNING, 2, 0.1), /* this trial has not ended, so it replaces no earlier trial */
     };
     struct tune_run run = {.trials = 10, .trial = trial, .experiment = experiment_of(1)};
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[5]);

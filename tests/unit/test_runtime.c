@@ -384,7 +384,7 @@ static void test_problem_strides(void)
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT_EQUAL(memcmp(&p, &filled, sizeof p), 0);
     p = by_default();
-    p.k = (struct attn_strides){.row = 64}; /* one key head for all */
+    p.k = (struct attn_strides){.row = 64}; /* all query heads share one key head */
     p.out = (struct attn_strides){.batch = 1920, .head = 32, .row = 192};
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT(filled.k.head == 0 && filled.k.batch == 0 && filled.out.head == 32);
@@ -392,7 +392,7 @@ static void test_problem_strides(void)
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p.n_q = 1;
     CU_ASSERT_EQUAL(check(p), 0); /* with one row, the row stride is not used */
-    p.q.row = INT64_MAX;          /* not even against overflow */
+    p.q.row = INT64_MAX;          /* the unused stride is not even checked for overflow */
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT(filled.q.row == 64 && filled.q.head == 64 && filled.q.batch == 0);
     p = by_default();

@@ -34,7 +34,7 @@ struct asked {
     int samples[MAX_ASKED];
 };
 
-/* Runs a search to its end. Records its points in *a. `broken`: every point crashes. */
+/* Runs a search to its end. Records its points in *a. If `broken`, every point crashes. */
 static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken,
                     struct asked *a)
 {
@@ -170,7 +170,7 @@ static void test_limits(void)
     }
 }
 
-/* Spaces with fewer points than trials, down to one. */
+/* Tests spaces with fewer points than trials, down to one point. */
 static void test_small_spaces(void)
 {
     static const struct landscape small[] = {
@@ -208,7 +208,7 @@ static double same_expected(const struct tune_space *s, const struct tune_point 
     return 1;
 }
 
-/* Cost models that do not help: NaN, infinite, negative, or equal for all points. */
+/* Tests cost models that do not help: they are NaN, infinite, negative, or equal for all points. */
 static void test_odd_models(void)
 {
     static struct asked a, b;
@@ -337,7 +337,7 @@ static void test_near_in_large_space(void)
     const uint64_t seeds = UNIT_TIMES(3);
     static const struct {
         const char *name;
-        double off; /* a limit of the relative distance from the optimum: only "random" must exceed it */
+        double off; /* limit of the relative distance from the optimum; only "random" must exceed it */
     } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
     for (int s = 0; s < 3; s++) {
         double sum = 0, max = 0;

@@ -33,7 +33,8 @@ static const struct tune_space space = {
     {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
      {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
 
-/* The requests of a command; `points` has one line per request. The answer is the ratio 1 + number / 10. */
+/* The requests of a command. `points` has one line per request. The answer to a request is the ratio 1 + its number
+ * / 10. */
 struct outcome {
     int asked;
     bool failed;
@@ -121,7 +122,7 @@ static void test_lists(void)
                   0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
     expect_points("echo '{\"done\": true}'", 5, "");
     expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* output after "done" is ignored */
-    /* Writes more than both pipes can hold, and reads afterwards. */
+    /* This command writes more than both pipes can hold, and reads afterwards. */
     struct outcome out = drive("i=0; while [ $i -lt 4000 ]; do echo '{\"point\": {\"tile_q\": 64}, \"samples\": 20}'; "
                                "i=$((i + 1)); done; echo '{\"done\": true}'; cat > /dev/null",
                                4000, 1);
@@ -199,7 +200,7 @@ static bool stop_now(void *user)
     return ++*asked > 3;
 }
 
-/* The search ends while the command does not answer and ignores signals. */
+/* A search can be stopped even if the command does not answer and ignores signals. */
 static void test_stop(void)
 {
     int asked = 0;

@@ -1,5 +1,5 @@
-/* Tests which keys a decoding state must store: the first `first` keys and the last `back` keys. Queries are tried
-   to show that they see no other key. */
+/* Tests which keys a decoding state must store: the first `first` keys and the last `back` keys. The tested queries
+ * must see no other key. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/pass/pass.h"
 #include "compiler/spec/spec.h"
@@ -13,7 +13,7 @@ enum { ALL = -1, QUERIES = 700 };
 
 static const struct {
     const char *mask;
-    int64_t first, back; /* expected result; ALL: a state must store all keys */
+    int64_t first, back; /* The expected result. If it is ALL, a state must store all keys. */
 } cases[] = {
     {"causal", ALL, 0},
     {"{window: {left: 30}}", 0, 30},

@@ -140,7 +140,7 @@ static void test_resume(void)
     const char *file = path("resume.db");
     struct store *s = opened(file);
     const struct tune_experiment e = experiment_of(4096);
-    const int64_t first = run_in(s, &e, "random", 1, true); /* there is none yet */
+    const int64_t first = run_in(s, &e, "random", 1, true); /* there is no run to resume yet */
     trial_in(s, first, 4, 4);
     trial_in(s, first, 5, -1);
     const int64_t last = run_in(s, &e, "random", 1, false);
@@ -250,7 +250,8 @@ static void test_interrupted(void)
     } others[] = {{"process = NULL", TUNE_INTERRUPTED}, /* older versions did not record the process */
                   {"process = 'elsewhere 1-2 pid:[3] 4 5'", TUNE_RUNNING},
                   {"process = 'elsewhere 1-2 pid:[3] 4 5', begun = begun - 90000", TUNE_INTERRUPTED},
-                  {"process = replace(process, ' pid:[', ' pid:[9')", TUNE_RUNNING}, /* in another container */
+                  {"process = replace(process, ' pid:[', ' pid:[9')", TUNE_RUNNING}, /* this process runs in another
+                                                                                      * container */
                   {"process = substr(process, 1, length(process) - 1) || 'x'", TUNE_INTERRUPTED}};
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
         const int64_t trial = trial_in(s, run, 7, -1);
@@ -274,7 +275,7 @@ static void test_share(void)
     struct store *s = opened(file), *t = opened(copy);
     const struct tune_experiment e = experiment_of(4096);
     const int64_t run = run_in(s, &e, "random", 1, false), second = run_in(s, &e, "halving", 1, false);
-    trial_in(t, run_in(t, &e, "random", 9, false), 3, 3); /* so that ids differ in the copy */
+    trial_in(t, run_in(t, &e, "random", 9, false), 3, 3); /* makes the ids in the copy different */
     struct tune_result first = result_of(5, 5);
     struct arena *arena = arena_new();
     bool failed;
@@ -557,7 +558,7 @@ static void test_merge(void)
     CU_ASSERT(store_finish(s, running, &late));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);
-    CU_ASSERT(store_merge(s, b)); /* and in the other direction */
+    CU_ASSERT(store_merge(s, b)); /* merges in the other direction */
     CU_ASSERT_EQUAL(rows_of(a), 3004023);
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);

@@ -256,7 +256,7 @@ static void test_lock(void)
     CU_ASSERT_PTR_NULL(store_find(s, run, false, &p, &e.space, arena, &failed));
     CU_ASSERT(!failed);
     arena_free(arena);
-    struct store *second = opened(file); /* nor does opening an existing database */
+    struct store *second = opened(file); /* opening an existing database does not wait either */
     store_close(second);
     CU_ASSERT_EQUAL(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     CU_ASSERT(store_finish(s, trial, &r));
@@ -354,7 +354,7 @@ static void drop_ballast(void)
     unlink(ballast);
 }
 
-/* A full file system of 400 kB, which the test mounts if it may. */
+/* Tests a full file system of 400 kB. The test mounts it if it has the right to. */
 static int on_a_full_disk(void)
 {
     const char *disk = path("disk");
@@ -386,7 +386,7 @@ static void test_full_disk(void)
 
 /* ---- no write permission ---- */
 
-/* Drops root's capability to write where permissions forbid it. Keeps the one to enter every folder. */
+/* Drops root's capability to write without permission. Keeps the capability to enter every folder. */
 static bool obey_modes(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -99,7 +99,7 @@ static void products(void)
         for (int k = 0; k < 32; k++) b[m][k] = attn_bf16((double)(next(&state) >> 24) / 64 - 2);
         for (int n = 0; n < 20; n++) c[m][n] = before[m][n] = (float)(m + n);
     }
-    a[0][0] = 0x0001; /* counts as 0 */
+    a[0][0] = 0x0001; /* this subnormal number counts as 0 */
     tile_load(0, c, sizeof *c);
     tile_load(4, a, sizeof *a);
     tile_load(6, b, sizeof *b);
@@ -118,7 +118,8 @@ static void products(void)
     CU_ASSERT_EQUAL(c[15][15], 0);
     CU_ASSERT_EQUAL(c[15][16], before[15][16]);
     __m512 pair = {0};
-    pair = _mm512_dpbf16_ps(pair + 1, _mm512_set1_epi32(0x40404000), _mm512_set1_epi32(0x40803f80)); /* 2, 3; 1, 4 */
+    pair = _mm512_dpbf16_ps(pair + 1, _mm512_set1_epi32(0x40404000), _mm512_set1_epi32(0x40803f80)); /* pairs (2,
+                                                                                                      * 3), (1, 4) */
     CU_ASSERT_EQUAL(pair[9], 15);
 }
 

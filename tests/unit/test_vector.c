@@ -387,7 +387,7 @@ static void widening(void)
     }
 }
 
-/* Conversion from f32 to 16 bits: numbers near every 16-bit number, halfway points, random bits. */
+/* Tests the conversion from f32 to 16 bits: numbers near every 16-bit number, halfway points, random bits. */
 static void narrowing(void)
 {
     const uint32_t half = F16 ? 0x1000 : 0x8000, beside[] = {0, 1, half - 1, half, half + 1, UINT32_MAX};
@@ -476,7 +476,6 @@ static void products(void)
             }
 }
 
-/* Fewer lanes than the register block have the same bits as the whole product. */
 /* Tests solve_T against the recurrence, for every length up to a few register blocks. */
 static void solutions(void)
 {
