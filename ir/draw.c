@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Vigna's splitmix64: the output for the state x. */
+/* Returns the output of Vigna's splitmix64 for the state x. */
 static uint64_t splitmix64(uint64_t x)
 {
     x += UINT64_C(0x9E3779B97F4A7C15);

@@ -38,7 +38,7 @@ EMULATED emulated_row emulated_second(emulated_bits pairs)
     return emulated_normal(pairs & 0xffff0000);
 }
 
-/* Converts to bf16, to nearest even. NaN stays NaN. */
+/* Rounds to bf16, to nearest even. NaN stays NaN. */
 EMULATED emulated_bits emulated_rounded(emulated_row value)
 {
     const emulated_bits x = (emulated_bits)value, y = (emulated_bits)emulated_normal(x),

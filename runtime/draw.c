@@ -2,7 +2,7 @@
    shared. */
 #include "attnrt.h"
 
-/* Vigna's splitmix64: the output for the state x. */
+/* Returns the output of Vigna's splitmix64 for the state x. */
 static uint64_t splitmix64(uint64_t x)
 {
     x += UINT64_C(0x9E3779B97F4A7C15);
@@ -11,7 +11,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Returns the index of the first of n sorted numbers that is at least x, or n. */
+/* Returns the index of the first of n sorted numbers that is at least x. Returns n if all are smaller. */
 static int64_t place(const int64_t *sorted, int64_t n, int64_t x)
 {
     int64_t low = 0, high = n;

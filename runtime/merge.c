@@ -28,7 +28,8 @@ static float merge_float(uint32_t bits)
     return x;
 }
 
-/* Like attn_bf16, attn_f16 and attn_f16_value, without branches, so that compilers vectorise them. */
+/* These functions compute what attn_bf16, attn_f16 and attn_f16_value compute. They have no branches, so compilers
+   vectorise them. */
 static uint16_t merge_to_bf16(float x)
 {
     const uint32_t bits = merge_bits(x), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -74,7 +75,7 @@ static void merge_f16(uint16_t *restrict left, const uint16_t *restrict right, i
 
 /* ---- weights ---- */
 
-/* Returns the weights of a row. If a row sees no key, its weight is 0 and it is not read. */
+/* Returns the weights of a left and a right row. If a row sees no key, its weight is 0 and it is not read. */
 static struct merged_row merge_weights(enum attn_statistics kind, double left, double right)
 {
     if (kind == ATTN_UNDIVIDED) return (struct merged_row){1, 1, left > right ? left : right};

@@ -26,7 +26,7 @@ struct header {
 
 struct reader {
     FILE *file;
-    int64_t bytes; /* bytes of the file; -1: not a regular file */
+    int64_t bytes; /* the size of the file in bytes, or -1 if it is not a regular file */
     char *message;
     size_t message_bytes;
 };
@@ -313,8 +313,8 @@ static bool store_integer(char *to, uint64_t bits, const struct header *h, char 
     return true;
 }
 
-/* Where the file's next element is stored. For Fortran order, `index` is the element's index and `at` its offset in
-   C order. */
+/* The place of the file's next element. For Fortran order, `index` is the index of the element, and `at` is its
+   offset in C order. */
 struct place {
     const struct header *h;
     int64_t index[MAX_RANK], stride[MAX_RANK], at;

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* The limit for elements of 8 bytes, so for every dtype. */
+/* The limit for the number of elements. Elements have at most 8 bytes, so sizes in bytes do not overflow. */
 static const int64_t most_elements = INT64_MAX / 8;
 
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)

@@ -17,7 +17,7 @@ static inline struct wide multiply(uint64_t a, uint64_t b)
     return (struct wide){a1 * b1 + (middle >> 32) + (rest >> 32), rest << 32 | (uint32_t)low};
 }
 
-/* a * b / 2^shift, for shift from 1 to 63. The result must fit in 64 bits. */
+/* Returns a * b / 2^shift, for shift from 1 to 63. The result must fit in 64 bits. */
 static inline uint64_t scaled(uint64_t a, uint64_t b, int shift)
 {
     const struct wide product = multiply(a, b);
@@ -75,7 +75,8 @@ uint64_t attn_stream(const char *name)
 
 /* ---- standard normal values, by the Box-Muller transform ---- */
 
-/* -log2(u / 2^64) in units of 2^-57, for u > 0. Squaring doubles a logarithm, so each squaring gives a binary digit. */
+/* Returns -log2(u / 2^64) in units of 2^-57, for u > 0. Squaring doubles a logarithm, so each squaring gives a
+   binary digit. */
 static uint64_t minus_log2(uint64_t u)
 {
     uint64_t whole = 1, fraction = 0;
@@ -89,8 +90,8 @@ static uint64_t minus_log2(uint64_t u)
     return (whole << 57) - fraction;
 }
 
-/* Sine and cosine of an angle from 0 to pi/4, by Taylor series, in units of 2^-62. The first omitted term is below
-   2^-66. */
+/* Computes the sine and cosine of an angle from 0 to pi/4, by Taylor series, in units of 2^-62. The first omitted
+   term is below 2^-66. */
 static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
 {
     const uint64_t one = UINT64_C(1) << 62, square = scaled(angle, angle, 62);
@@ -182,7 +183,7 @@ static bool make_unit(int64_t *v, int64_t n)
     int shift = 0;
     if (length == 0) return false;
     for (; !(length >> 62); length <<= 1) shift++;
-    for (int k = 0; k < 126; k++) { /* (2^126 - 1) / length */
+    for (int k = 0; k < 126; k++) { /* computes (2^126 - 1) / length */
         rest = rest << 1 | 1;
         const bool digit = rest >= length;
         if (digit) rest -= length;
@@ -192,7 +193,7 @@ static bool make_unit(int64_t *v, int64_t n)
     return true;
 }
 
-/* Subtracts from v its projection on `unit`, of length 1. */
+/* Subtracts from v its projection on `unit`, which has length 1. */
 static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
 {
     int64_t along = 0;

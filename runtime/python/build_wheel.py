@@ -16,7 +16,7 @@ __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_bui
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    """A wheel for every Python 3 on this platform, because its only binary is a program."""
+    """Builds a wheel for every Python 3 on this platform, because its only binary is a program."""
     made = mesonpy.build_wheel(wheel_directory, config_settings, metadata_directory)
     done = subprocess.run([sys.executable, "-m", "wheel", "tags", "--remove", "--python-tag", "py3", "--abi-tag", "none",
                            os.path.join(wheel_directory, made)], check=True, stdout=subprocess.PIPE, text=True)

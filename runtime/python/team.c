@@ -20,8 +20,9 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int workers, asleep;
-    uint64_t job;           /* counts the calls */
-    unsigned left, running; /* places that no worker has taken; workers that have not finished */
+    uint64_t job; /* counts the calls */
+    /* `left` counts the places that no worker has taken. `running` counts the workers that have not finished. */
+    unsigned left, running;
     void (*work)(void *);
     void *context;
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};

@@ -16,7 +16,7 @@ _contiguous = torch.contiguous_format
 
 
 def is_undisturbed() -> bool:
-    """Whether no transformation (vmap, grad) and no tracing is active. Then a call works without an operator,
+    """Returns True if no transformation (vmap, grad) and no tracing is active. Then a call works without an operator,
     which is faster."""
     try:
         return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
@@ -38,8 +38,8 @@ class Kept(Saved):
 
 
 def saved_size(kernel: Kernel, rows: Any) -> Any:
-    """The number of elements that forward saves for `rows` rows of the result. Each saved array takes a multiple of 64
-    bytes."""
+    """Returns the number of elements that forward saves for `rows` rows of the result. Each saved array takes a
+    multiple of 64 bytes."""
     info = kernel._gradient_info()
     size = 8 if kernel.dtype == "f64" else 4
     line = 64 // size
@@ -47,7 +47,7 @@ def saved_size(kernel: Kernel, rows: Any) -> Any:
 
 
 def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: Optional[int]) -> Optional[_Key]:
-    """A key for a call that may be differentiated. None: it has no key."""
+    """Returns a key for a call that may be differentiated. Returns None if the call has no key."""
     for a in (q, k, v):
         if not isinstance(a, Tensor) or not a.is_cpu or a.layout is not _strided or a.is_neg():
             return None
@@ -59,13 +59,13 @@ def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], see
 
 
 def known(key: Optional[_Key]) -> Any:
-    """The call of forward with this key; None: it has not been made."""
+    """Returns the call of forward with this key. Returns None if it has not been made."""
     return None if key is None else _calls().known(key)
 
 
 def attend(kernel: Kernel, key: _Key, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor,
            given: Mapping[str, Any]) -> Tensor:
-    """A call that can be differentiated. It has been checked, unless its key is known."""
+    """Makes a call that can be differentiated. The caller has checked it, unless the key is known."""
     made: Any = _Attend.apply(kernel, key, seed, given, q, k, v,  # type: ignore[no-untyped-call]
                               *(value for value in given.values() if isinstance(value, Tensor)))
     return made  # type: ignore[no-any-return]
@@ -113,7 +113,8 @@ class _Attend(torch.autograd.Function):
 
 def _by_operator(ctx: Any, inputs: Tuple[Tensor, ...], saved: Tensor, given: Mapping[str, Any],
                  wanted: Sequence[bool]) -> List[Optional[Tensor]]:
-    """As _gradients, for create_graph=True and vmap: the operator reports second derivatives as an error."""
+    """Does the same as _gradients for create_graph=True and vmap. The operator reports second derivatives as an
+    error."""
     from .torch import _as_tensors, _backward
 
     q, k, v, out, dout = inputs
@@ -124,7 +125,8 @@ def _by_operator(ctx: Any, inputs: Tuple[Tensor, ...], saved: Tensor, given: Map
 
 def _gradients(ctx: Any, inputs: Tuple[Tensor, ...], saved: Tensor, given: Mapping[str, Any],
                wanted: Sequence[bool]) -> List[Optional[Tensor]]:
-    """The gradients with respect to q, k, v and the learned parameters; None for those that are not wanted."""
+    """Returns the gradients with respect to q, k, v and the learned parameters. A gradient that is not wanted is
+    None."""
     binding = ctx.kernel._with_gradients()
     dout = inputs[4]
     key = (*ctx.key, "backward", dout.stride(), wanted)

@@ -49,7 +49,7 @@ _HEADER = """"""  # in NAME.py, attnc inserts the types here; the package reads 
 
 
 def _declarations() -> dict[str, str]:
-    """The C text of the members of each struct of attnrt.h, by name."""
+    """Returns the C text of the members of each struct of attnrt.h, by name."""
     text = _HEADER
     if not text:
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attnrt.h"), encoding="utf-8") as header:
@@ -62,8 +62,8 @@ _NUMBERS = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c
 
 
 def _type(text: str, **structs: Any) -> Any:
-    """The ctypes type of a declaration such as "int64_t" or "struct attn_strides". A pointer is an address, unless
-    it points to char."""
+    """Returns the ctypes type of a declaration such as "int64_t" or "struct attn_strides". A pointer is an address,
+    unless it points to char."""
     word = re.sub(r"\bconst\b", "", text).split()
     if "*" in text:
         return ctypes.c_char_p if word[0] == "char" else ctypes.c_void_p
@@ -71,7 +71,8 @@ def _type(text: str, **structs: Any) -> Any:
 
 
 def _fields(struct: str, functions: bool = False, **structs: Any) -> list[tuple[str, Any]]:
-    """The members of a struct of attnrt.h for ctypes.Structure. With `functions`, function pointers can be called."""
+    """Returns the members of a struct of attnrt.h for ctypes.Structure. If `functions` is true, function pointers can
+    be called."""
     fields: list[tuple[str, Any]] = []
     kind: Any
     for member in filter(None, map(str.strip, _MEMBERS[struct].split(";"))):
@@ -134,13 +135,13 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 
 def _is(value: Any, module: str, kind: str) -> bool:
-    """Whether the value is an instance of `kind` in a module that may be missing."""
+    """Returns True if the value is an instance of `kind` in a module that may be missing."""
     made = getattr(sys.modules.get(module), kind, None)  # None while another thread imports the module
     return made is not None and isinstance(value, made)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether the value is a number of Python or NumPy, not an array."""
+    """Returns True if the value is a number of Python or NumPy, not an array."""
     return isinstance(value, (int, float)) or _is(value, "numpy", "floating") or _is(value, "numpy", "integer")
 
 
@@ -156,7 +157,7 @@ class _Number:
 
 
 def _has_tangent(tensor: Any) -> bool:
-    """Whether PyTorch's forward-mode differentiation is used for the tensor."""
+    """Returns True if PyTorch's forward-mode differentiation is used for the tensor."""
     forward = sys.modules["torch"].autograd.forward_ad
     return forward._current_level >= 0 and tensor.is_floating_point() and forward.unpack_dual(tensor).tangent is not None
 
@@ -268,7 +269,7 @@ class _Array:
 
 
 def size_of(word: str, sizes: dict[str, int], otherwise: int | None = None) -> int | None:
-    """The size that a word in a shape names. "n_q/64" is the number of blocks of 64 queries, rounded up."""
+    """Returns the size that a word in a shape names. "n_q/64" is the number of blocks of 64 queries, rounded up."""
     name, _, block = word.partition("/")
     size = sizes.get(name)
     return otherwise if size is None else -(-size // int(block)) if block else size
@@ -292,8 +293,8 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
 
 
 def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
-    """The strides of an array [batch, heads, rows, columns]. Raises ValueError if the kernel cannot use the array in
-    place."""
+    """Returns the strides of an array [batch, heads, rows, columns]. Raises ValueError if the kernel cannot use the
+    array in place."""
     columns, rows = array.shape[3], array.shape[2]
     if 0 in array.shape:
         return _Strides(0, 0, columns)
@@ -321,8 +322,8 @@ _BROADCAST = -2**63  # ATTN_BROADCAST
 
 
 def _strides_of_array(name: str, array: _Array) -> list[int]:
-    """The strides of an array of `arrays:`, as its member of struct NAME_strides has them. Raises ValueError if the
-    kernel cannot use the array in place."""
+    """Returns the strides of an array of `arrays:`, as its member of struct NAME_strides has them. Raises ValueError
+    if the kernel cannot use the array in place."""
     if 0 in array.shape:
         return [0] * len(array.shape)
     strides = [stride if extent > 1 else 0 for stride, extent in zip(array.strides, array.shape)]
@@ -334,7 +335,7 @@ def _strides_of_array(name: str, array: _Array) -> list[int]:
 
 
 def _compact(value: Any) -> Any:
-    """A contiguous copy of an array. Raises ImportError if NumPy is needed but missing."""
+    """Returns a contiguous copy of an array. Raises ImportError if NumPy is needed but missing."""
     if _is(value, "torch", "Tensor"):
         return value.contiguous()
     import numpy
@@ -343,8 +344,8 @@ def _compact(value: Any) -> Any:
 
 
 def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
-    """The memory of an array, in bytes: the first address, the end, the length of a contiguous run, the strides
-    between runs."""
+    """Returns the memory of an array, in bytes: the first address, the end, the length of a contiguous run, the
+    strides between runs."""
     size = _BYTES[array.dtype]
     run, end = size, array.address + size
     strides: list[int] = []
@@ -359,7 +360,8 @@ def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
 
 
 def _overlap(one: _Array, two: _Array) -> bool:
-    """Whether two arrays may share memory. False for alternating slices such as a[..., :4] and a[..., 4:]."""
+    """Returns True if two arrays may share memory. Returns False for alternating slices such as a[..., :4] and a[...,
+    4:]."""
     if 0 in one.shape or 0 in two.shape:
         return False
     begin, end, run, strides = _extent(one)
@@ -374,8 +376,8 @@ def _overlap(one: _Array, two: _Array) -> bool:
 
 
 def _empty(like: Any, array: _Array, shape: Sequence[int], kind: str | None = None) -> Any:
-    """A new array for a result, of the library of `like`. `kind`: its dtype, by default that of `like`. `array`
-    describes `like`."""
+    """Returns a new array for a result, of the library of `like`. `array` describes `like`. `kind` is the dtype of the
+    result, by default the dtype of `like`."""
     if _is(like, "torch", "Tensor"):
         torch = sys.modules["torch"]
         return torch.empty(shape, dtype=getattr(torch, kind) if kind else like.dtype, device="cpu")
@@ -429,12 +431,13 @@ class _Teams:
             _threaded.process = os.getppid()  # PyTorch may have used threads in the parent
 
     def of(self, binding: Binding) -> int | None:
-        """The threads for calls of a kernel: PyTorch's, or the package's own for a kernel without OpenMP."""
+        """Returns the threads for calls of a kernel. They are PyTorch's, or the package's own for a kernel without
+        OpenMP."""
         address = self.of_torch()
         return _own_team() if address is None and not binding.openmp else address
 
     def of_torch(self) -> int | None:
-        """The address of a struct attn_team with PyTorch's threads, or None."""
+        """Returns the address of a struct attn_team with PyTorch's threads, or None."""
         if not self.known and "torch" in sys.modules:
             path = getattr(getattr(sys.modules["torch"], "_C", None), "__file__", None)
             if path:  # None while another thread is importing PyTorch
@@ -457,14 +460,14 @@ class _Teams:
 
 @functools.lru_cache(maxsize=None)
 def own_team_path() -> str | None:
-    """The path of the library with the package's own threads (team.c); None: there is none."""
+    """Returns the path of the library with the package's own threads (team.c). Returns None if there is none."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_team.so")
     return path if os.path.exists(path) else None
 
 
 @functools.lru_cache(maxsize=None)
 def _own_team() -> int | None:
-    """The address of a struct attn_team with threads of the package."""
+    """Returns the address of a struct attn_team with threads of the package."""
     path = own_team_path()
     if path is None:
         return None
@@ -475,7 +478,7 @@ def _own_team() -> int | None:
 
 @functools.lru_cache(maxsize=None)
 def processors() -> int:
-    """The number of threads of a call that names none, for kernels without OpenMP."""
+    """Returns the number of threads of a call that names none, for kernels without OpenMP."""
     named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(named) if named.isdecimal() and int(named) > 0 else len(os.sched_getaffinity(0))
 
@@ -519,17 +522,17 @@ class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed"
 
     @property
     def has_rows(self) -> bool:
-        """Whether the parameter has numbers for each key or query. extend() takes their rows for new tokens."""
+        """True if the parameter has numbers for each key or query. extend() takes their rows for new tokens."""
         return bool(self.dtype not in _INTEGERS and ("n_k" in self.shape or "n_q" in self.shape))
 
 
 def _word(name: str) -> str:
-    """The keyword of a parameter: features_wq for "features.wq"."""
+    """Returns the keyword of a parameter: features_wq for "features.wq"."""
     return name.replace(".", "_")
 
 
 def _calls() -> Calls:
-    """The last calls of this Python thread."""
+    """Returns the last calls of this Python thread."""
     calls = getattr(_local, "calls", None)
     if calls is None:
         calls = _local.calls = Calls()
@@ -554,7 +557,7 @@ class Binding:
         self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype not in _INTEGERS)
         self.values_are_keys, self.symbol, self.openmp = values_are_keys, symbol or name, True
         of_parameters = ["d" + _word(p.name) for p in self.learned]
-        self.gradients = ["dq", "dk", "dv", *of_parameters]  # of PyTorch's operators, which always take v
+        self.gradients = ["dq", "dk", "dv", *of_parameters]  # the gradients of PyTorch's operators, which always take v
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
             "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
         self.own_seed: int | None = None  # the spec's seed of random parameters
@@ -611,15 +614,15 @@ class Binding:
         _threaded.process = os.getpid()
 
     def wait_briefly(self) -> None:
-        """LLVM's OpenMP threads spin for 200 ms after a call, which slows down NumPy's matrix products. This sets 1
-        ms, unless the user has set a time."""
+        """LLVM's OpenMP threads spin for 200 ms after a call, which slows down NumPy's matrix products. Sets this time
+        to 1 ms, unless the user has set a time."""
         if self.set_wait is not None and not getattr(_local, "waits", False):
             if "KMP_BLOCKTIME" not in os.environ and "OMP_WAIT_POLICY" not in os.environ:
                 self.set_wait(1)
             _local.waits = True
 
     def from_seed(self, seed: int) -> tuple[Any, Any]:
-        """A struct NAME_params with the parameters of the seed, and its memory."""
+        """Returns a struct NAME_params with the parameters of the seed, and its memory."""
         with self._lock:
             made = self._seeded.get(seed)
             if made is None:
@@ -646,8 +649,8 @@ class Binding:
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int) -> Any:
-        """forward() for a key of key_of. Calls with equal keys differ only in addresses and in the values of numbers, so
-        only the first of them is checked."""
+        """Runs forward() for a key of key_of. Calls with equal keys differ only in addresses and in the values of
+        numbers. So only the first of them is checked."""
         calls = _calls()
         known = calls.known(key)
         if known is not None:
@@ -695,7 +698,7 @@ class Binding:
         return Outputs(*left)
 
     def _wanted(self, wanted: Any, given: Mapping[str, Any]) -> Sequence[str]:
-        """The names of the gradients to compute; `wanted` None: all."""
+        """Returns the names of the gradients to compute. If `wanted` is None, returns all names."""
         names: tuple[str, ...] = self.Gradients._fields
         if wanted is None:
             return names
@@ -758,7 +761,7 @@ class _Call:
         self.params: int | None = None
         self.params_memory: Any = None
         self.given: dict[str, Any] = {}  # the parameters by name; a number is a _Number
-        self.strides: Any = None  # struct NAME_strides; None: all arrays are contiguous
+        self.strides: Any = None  # a struct NAME_strides, or None if all arrays are contiguous
         self.tokens: str | None = None  # the size that is the number of rows of q and k in this call, if not n_q and n_k
         self.read: list[_Array] = []
         self.written: list[Any] = []
@@ -766,7 +769,7 @@ class _Call:
         self.copies = False
 
     def _copy(self, name: str, value: Any, why: ValueError) -> _Array:
-        """A copy of an array that the kernel cannot read in place. The first copy of a name gives a warning."""
+        """Returns a copy of an array that the kernel cannot read in place. The first copy of a name gives a warning."""
         try:
             made = _Array(name, _compact(value), kernel=self.binding.name)
         except (ImportError, RuntimeError, BufferError):
@@ -915,8 +918,8 @@ class _Call:
 
 
 def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """A key for forward() with NumPy arrays. Calls with equal keys differ only in addresses. None: an array is not a
-    plain one."""
+    """Returns a key for forward() with NumPy arrays. Calls with equal keys differ only in addresses. Returns None if
+    an array is not a plain one."""
     kind = type(q)
     if kind.__module__ != "numpy" or kind.__name__ != "ndarray" or type(k) is not kind or type(v) is not kind:
         return None
@@ -925,7 +928,7 @@ def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """A key for forward() with PyTorch tensors. None: a tensor is not plain or requires gradients."""
+    """Returns a key for forward() with PyTorch tensors. Returns None if a tensor is not plain or requires gradients."""
     torch = sys.modules["torch"]
     kind, strided = torch.Tensor, torch.strided
     if torch.autograd.forward_ad._current_level >= 0:
@@ -938,8 +941,9 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of_parameters(given: Mapping[str, Any], gradients: bool = False) -> tuple[Any, ...] | None:
-    """The part of a key for parameters: the shape, strides and dtype of an array, 0 for a number. None: one of them is
-    not a number, a plain NumPy array or a plain tensor, which may require gradients with `gradients`."""
+    """Returns the part of a key that describes parameters: the shape, strides and dtype of an array, or 0 for a
+    number. Returns None if a parameter is not a number, a plain NumPy array or a plain tensor. A tensor may require
+    gradients only if `gradients` is true."""
     key: list[Any] = []
     for value in given.values():
         if value is None:
@@ -960,7 +964,8 @@ def key_of_parameters(given: Mapping[str, Any], gradients: bool = False) -> tupl
 
 def key_of(binding: Binding, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
            threads: int) -> tuple[Any, ...] | None:
-    """A key for a call of forward() with NumPy arrays or PyTorch tensors; None: the call has no key."""
+    """Returns a key for a call of forward() with NumPy arrays or PyTorch tensors. Returns None if the call has no
+    key."""
     key = (key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays)(binding, q, k, v, seed, threads)
     if key is None or not given:
         return key
@@ -969,7 +974,7 @@ def key_of(binding: Binding, q: Any, k: Any, v: Any, given: Mapping[str, Any], s
 
 
 def _address_in_library(value: Any) -> Callable[[Any], int]:
-    """The function that returns the address of an array like this one."""
+    """Returns the function that returns the address of an array like this one."""
     return type(value).data_ptr if _is(value, "torch", "Tensor") else _address_in(sys.modules["numpy"])
 
 
@@ -984,7 +989,8 @@ class _Again:
         self.function, self.library = function, self.binding.library
         self.address = _address_in_library(like)
         self.params_memory = call.params_memory
-        # for each given parameter its name, and what is filled in: the memory of a number, or the address of an array
+        # for each given parameter: its name, and the place to fill in (the memory of a number, or the address of an
+        # array)
         self.numbers: list[tuple[str, Any]] = []
         self.arrays: list[tuple[str, Any, Callable[[Any], int], int]] = []
         for p in self.binding.parameters:
@@ -1058,8 +1064,8 @@ class _Backward(_Again):
 
     def call(self, inputs: Sequence[Any], saved: int, given: Mapping[str, Any], targets: Sequence[Any],
              of_parameters: Sequence[Any]) -> None:
-        """inputs: q, k, v, out, dout; targets: dq, dk and dv, None where it is not wanted; of_parameters: the same for
-        learned parameters"""
+        """`inputs` are q, k, v, out and dout. `targets` are dq, dk and dv, or None for a gradient that is not wanted.
+        `of_parameters` are the targets of learned parameters."""
         addresses = [self.address(a) for a in inputs]
         for at in addresses:
             if at & self.unaligned:
@@ -1079,7 +1085,8 @@ class Calls:
         self._calls: dict[Any, Any] = {}
 
     def known(self, key: tuple[Any, ...]) -> Any:
-        """The call with this key. None: there is none, or the library or the threads have changed since."""
+        """Returns the call with this key. Returns None if there is none, or if the library or the threads have changed
+        since."""
         made = self._calls.get(key)
         if made is not None and made.library is made.binding.library and made.problem.team == _teams.of(made.binding):
             return made
@@ -1110,7 +1117,7 @@ _pointer_at = ctypes.c_void_p.from_address
 
 @functools.lru_cache(maxsize=None)
 def _address_in(numpy: Any) -> Callable[[Any], int]:
-    """The faster of the two functions above, if it works with this NumPy."""
+    """Returns the faster of the two functions above, if it works with this NumPy."""
     if sys.implementation.name == "cpython":
         array = numpy.empty(3)
         if _address_from_object(array[1:]) == _address_from_interface(array) + 8:

@@ -37,7 +37,7 @@ class CompilerError(RuntimeError):
 
 @functools.lru_cache(maxsize=None)
 def program() -> str:
-    """The path of the program attnc: $ATTNC, or the package's."""
+    """Returns the path of the program attnc: $ATTNC, or the package's."""
     named = os.environ.get("ATTNC")
     if named:
         return named
@@ -48,7 +48,7 @@ def program() -> str:
 
 
 def _folder_of(package: str) -> str | None:
-    """The folder of an installed package, which is not imported."""
+    """Returns the folder of an installed package, which is not imported."""
     try:
         found = importlib.util.find_spec(package)
     except ImportError:
@@ -58,8 +58,8 @@ def _folder_of(package: str) -> str | None:
 
 
 def compiler() -> list[str]:
-    """The command of the C compiler that attnc uses: $ATTNC_CC, clang, $CC, cc, or that of the package ziglang. Empty:
-    there is none."""
+    """Returns the command of the C compiler that attnc uses: $ATTNC_CC, clang, $CC, cc, or the compiler of the package
+    ziglang. Returns an empty list if there is none."""
     own = shlex.split(os.environ.get("ATTNC_CC", ""))
     if own:
         return own
@@ -85,7 +85,8 @@ def _of_packages(_: tuple[str | None, ...]) -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment for attnc: that of this process, with the compiler and libclang of installed packages."""
+    """Returns the environment for attnc. It is the environment of this process, with the compiler and libclang of
+    installed packages."""
     return {**os.environ, **_of_packages(tuple(map(os.environ.get, ("ATTNC_CC", "CC", "PATH", "ATTNC_LIBCLANG"))))}
 
 
@@ -102,12 +103,12 @@ def _scalar(value: Any) -> Any:
 
 
 def _flow(value: Any) -> str:
-    """The value as YAML on one line."""
+    """Returns the value as YAML on one line."""
     return json.dumps(value, default=_scalar, ensure_ascii=False, allow_nan=False)
 
 
 def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The settings as texts "key=value" for --set."""
+    """Returns the settings as texts "key=value" for --set."""
     made = []
     for key, value in (set_ or {}).items():
         if not isinstance(key, str):
@@ -121,7 +122,7 @@ class Source:
     """A spec for the compiler: the name of a spec of attnc, or a text with a file name."""
 
     operand: str  # the name of the spec, or the file name of the text
-    text: str | None  # None: a spec that comes with attnc
+    text: str | None  # None for a spec that comes with attnc
     settings: tuple[str, ...] = ()
     folder: str | None = dataclasses.field(default=None, compare=False)  # the folder of the text
     options: tuple[str, ...] = ()  # additional options of the command line
@@ -176,11 +177,11 @@ class Source:
             return _run([*words, *sets, "--", path], folder + os.sep)
 
     def show(self) -> str:
-        """The text of the spec."""
+        """Returns the text of the spec."""
         return self.text if self.text is not None else _run(["show", self.operand])
 
     def description(self) -> dict[str, Any]:
-        """The contents of NAME.json with `library`, the path of the kernel. Compiles the kernel if needed."""
+        """Returns the contents of NAME.json with `library`, the path of the kernel. Compiles the kernel if needed."""
         made: dict[str, Any] = json.loads(self.run("build", "--json"))
         return made
 

@@ -28,8 +28,8 @@ def _with_four_axes(name: str, array: Any) -> Any:
 
 
 def _compact(name: str, array: Any, sizes: tuple[int, ...], always: str = "") -> tuple[tuple[str, ...], Any]:
-    """The axes along which an array differs, and the array without its other axes; `always` is the name of an axis that
-    stays."""
+    """Returns the axes along which an array differs, and the array without its other axes. `always` is the name of an
+    axis that stays."""
     array = _with_four_axes(name, array)
     if any(have not in (1, size) for have, size in zip(array.shape, sizes)):
         raise ValueError(f"{name} has shape {list(array.shape)}, which cannot be broadcast to {list(sizes)}")

@@ -101,7 +101,7 @@ class Kernel:
         return binding
 
     def _with_gradients(self) -> Binding:
-        """This kernel compiled with gradients, at the first call."""
+        """Returns this kernel compiled with gradients. Compiles it at the first call."""
         if not self._differentiable:
             with self._lock:
                 if not self._differentiable:
@@ -110,7 +110,7 @@ class Kernel:
         return self._differentiable[0][0]
 
     def _with_state(self) -> Binding:
-        """This kernel compiled with a state, at the first call."""
+        """Returns this kernel compiled with a state. Compiles it at the first call."""
         with self._lock:
             if not self._decoding:
                 has = bool(self._binding.kernel.state)
@@ -120,7 +120,7 @@ class Kernel:
         return self._decoding[0]
 
     def _with_statistics(self) -> Binding:
-        """This kernel compiled with statistics, at the first call."""
+        """Returns this kernel compiled with statistics. Compiles it at the first call."""
         with self._lock:
             if not self._counting:
                 has = bool(self._binding.kernel.merge)
@@ -129,7 +129,7 @@ class Kernel:
         return self._counting[0]
 
     def _gradient_info(self) -> dict[str, Any]:
-        """The member `gradients` of NAME.json."""
+        """Returns the member `gradients` of NAME.json."""
         self._with_gradients()
         gradients: dict[str, Any] = self._differentiable[0][1]["gradients"]
         return gradients
@@ -139,7 +139,7 @@ class Kernel:
         return str(self._differentiable[0][1]["library"])
 
     def _as(self, dtype: str) -> Kernel:
-        """This kernel compiled for another dtype."""
+        """Returns this kernel compiled for another dtype."""
         return self if dtype == self.dtype else _of_source(self._source.with_settings("dtype=" + dtype))
 
     # ---- properties
@@ -166,7 +166,7 @@ class Kernel:
 
     @property
     def values_are_keys(self) -> bool:
-        """Whether a value is the first E elements of its key (`shape: {values: keys}`). Calls then take no v."""
+        """True if a value is the first E elements of its key (`shape: {values: keys}`). Calls then take no v."""
         return bool(self._info["values"] == "keys")
 
     @property
@@ -218,7 +218,7 @@ class Kernel:
                 f"{table if shapes else ''}{self._picture()}<pre>{html.escape(self.explain())}</pre>")
 
     def _picture(self) -> str:
-        """The graph as SVG if Graphviz is installed, else as text."""
+        """Returns the graph as SVG if Graphviz is installed, else as text."""
         dot = shutil.which("dot")
         if dot:
             drawn = subprocess.run([dot, "-Tsvg"], input=self._source.run("--emit", "dot", "--stdout"), text=True,
@@ -275,7 +275,7 @@ class Kernel:
     # ---- calls
 
     def _given(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Maps keyword arguments to names of parameters; None: missing."""
+        """Returns the given parameters by name. A missing parameter is None."""
         if not parameters:
             return self._none
         given = dict(self._none)
@@ -415,7 +415,7 @@ def merge(kernel: Kernel, left: Outputs, right: Outputs, *, threads: int | None 
 
 
 def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
-    """The initial value of a learned parameter."""
+    """Returns the initial value of a learned parameter."""
     import numpy
 
     if p.initial == "zeros":
@@ -440,7 +440,8 @@ _ENVIRONMENT = ("ATTNC", "ATTNC_CC", "ATTNC_CFLAGS", "CC", "XDG_CACHE_HOME", "HO
 
 
 def _of_source(source: Source) -> Kernel:
-    """The kernel of a spec. Equal specs share one object, as long as the environment variables are equal too."""
+    """Returns the kernel of a spec. Equal specs share one object, as long as the environment variables are equal
+    too."""
     key = source, tuple(map(os.environ.get, _ENVIRONMENT))
     made = _kernels.get(key)
     if made is not None:
@@ -487,8 +488,8 @@ def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]],
 
 
 def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
-    """For each axis of the array, the subscript in all its uses, or "" if they differ: ("h", "i - j") for `name[h][i
-    - j]`."""
+    """Returns for each axis of the array the subscript in all its uses, or "" if they differ. Example: ("h", "i - j")
+    for `name[h][i - j]`."""
     found = []
     for match in re.finditer(rf"\b{re.escape(name)}\b", text):
         at, words = match.end(), []
@@ -507,7 +508,7 @@ _Declared = tuple[str, tuple["int | str", ...], str]  # name, shape and type of 
 
 
 def _type_of(array: Any, in_mask: bool) -> str:
-    """The type of an array in a spec. A number is real. In a mask, integers stay."""
+    """Returns the type of an array in a spec. A number is real. In a mask, integers stay."""
     if _is_number(array):
         return "int" if in_mask and not isinstance(array, float) else "real"
     dtype = str(array.dtype).removeprefix("torch.")
@@ -515,8 +516,8 @@ def _type_of(array: Any, in_mask: bool) -> str:
 
 
 def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
-    """Arrays as a spec declares them. If an axis always has the subscript b, h, g, j or row, its size is that of the
-    problem. So one kernel serves all problems."""
+    """Returns arrays as a spec declares them. If an axis always has the subscript b, h, g, j or row, its size is a
+    size of the problem. So one kernel serves all problems."""
     names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
              "row": ("Nq", q.shape[2])}
     made, text = [], f"{formula} {mask}"
@@ -533,7 +534,7 @@ def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any
 def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
                 dropout: float, arrays: tuple[_Declared, ...], head_dim: int, value_dim: int,
                 dtype: str) -> Kernel:
-    """The kernel for arguments of attention(). `arrays`: names, shapes and types."""
+    """Returns the kernel for arguments of attention(). `arrays` has the names, shapes and types of arrays."""
     key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:

@@ -42,7 +42,7 @@ class Visible:
         sizes = {"i": n_q, "j": n_k, "g": kv_heads, "m": members}
         words = iter(re.findall(r"[A-Za-z_]\w*|-?\d+(?!\.)|[(),]|\S", self.text))
         made = _value(next(words), words, values, sizes)
-        if made.dim() == 4:  # it depends on heads
+        if made.dim() == 4:  # the mask depends on heads
             return made.expand(kv_heads, members, len(i), n_k).flatten(0, 1)
         return made.broadcast_to(1, len(i), n_k)
 

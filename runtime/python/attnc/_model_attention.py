@@ -24,7 +24,7 @@ def _known_text(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> st
 
 
 def _text(traits: Tuple[Any, ...], head_dim: int, value_dim: int, dtype: str) -> str:
-    """The text that names a kernel (torch.py)."""
+    """Returns the text that names a kernel (torch.py)."""
     return _known_text(Traits(*traits), head_dim, value_dim, dtype)
 
 
@@ -47,8 +47,8 @@ _wanted: Optional[Set[Tuple[str, bool]]] = None  # a set while calls are only no
 
 @contextlib.contextmanager
 def noting() -> Iterator[Set[Tuple[str, bool]]]:
-    """A context in which attention computes nothing. Yields the set of kernels that calls would use. An entry is a
-    kernel's text, and whether gradients are needed."""
+    """Makes a context in which attention computes nothing. Yields the set of kernels that calls would use. An entry is
+    a kernel's text, and whether gradients are needed."""
     global _wanted
     made: Set[Tuple[str, bool]] = set()
     _wanted = made
@@ -94,7 +94,7 @@ def _say(text: str) -> None:
 
 
 def _reason(query: Tensor, output_attentions: Any) -> str:
-    """Why no kernel can compute this call; "" if one can."""
+    """Returns the reason why no kernel can compute this call, or "" if one can."""
     if output_attentions:
         return "kernels do not return the attention weights that output_attentions=True asks for"
     if query.device.type != "cpu":
@@ -136,7 +136,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
               s_aux: Optional[Tensor] = None, position_bias: Optional[Tensor] = None,
               sliding_window: Optional[int] = None, output_attentions: Any = False,
               **_: Any) -> Tuple[Tensor, Optional[Tensor]]:
-    """The function of AttentionInterface. Returns [batch, positions, heads, size]."""
+    """Implements AttentionInterface. Returns [batch, positions, heads, size]."""
     if torch.is_autocast_enabled("cpu") and query.device.type == "cpu":
         narrow = torch.get_autocast_dtype("cpu")
         query, key, value = query.to(narrow), key.to(narrow), value.to(narrow)

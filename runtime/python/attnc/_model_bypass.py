@@ -71,7 +71,7 @@ _EXTENDED: Dict[str, Tuple[str, Callable[..., Any]]] = {
 
 
 def _follows(model_type: str) -> bool:
-    """Extends the attention of a kind of model, if it is known here."""
+    """Extends the attention of models of this type. Returns False if the type is not known here."""
     if model_type not in _EXTENDED:
         return False
     name, function = _EXTENDED[model_type]
@@ -96,7 +96,7 @@ def extend() -> None:
 
 @functools.lru_cache(maxsize=None)
 def reason(config: Any, model_type: str) -> str:
-    """The reason why attnc does not reach the attention of a model; "" if it does."""
+    """Returns the reason why attnc does not reach the attention of a model, or "" if it does."""
     name = config.__module__
     module = sys.modules.get(name.replace("configuration_", "modeling_"))
     if not name.startswith("transformers.models.") or module is None:
@@ -106,7 +106,7 @@ def reason(config: Any, model_type: str) -> str:
         return ""
     own = any(isinstance(kind, type) and issubclass(kind, nn.Module) and kind.__module__ == module.__name__
               and "Attention" in kind.__name__ for kind in vars(module).values())
-    if not own or _follows(model_type):  # a model of other models has no attention
+    if not own or _follows(model_type):  # a model that consists of other models has no attention
         return ""
     return (f"{model_type}: transformers computes the attention of this model in separate code, which "
             "attn_implementation='attnc' does not reach; load it with attn_implementation='eager'")

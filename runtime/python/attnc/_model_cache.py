@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 _utils: Any = importlib.import_module("transformers.cache_utils")
-_SPARE = 64  # the least number of tokens that memory is allocated ahead for
+_SPARE = 64  # the minimum number of further tokens for which memory is allocated
 
 
 def _begin_in(room: Optional[Tensor], held: Tensor) -> Optional[int]:
-    """The first token of `held` in `room`; None if `held` is elsewhere."""
+    """Returns the number of the first token of `held` in `room`. Returns None if `held` is elsewhere."""
     if (room is None or held.stride() != room.stride() or held.shape[:2] != room.shape[:2]
             or held.untyped_storage().data_ptr() != room.untyped_storage().data_ptr()):
         return None
@@ -95,9 +95,8 @@ class SlidingLayer(_InPlace, _utils.DynamicSlidingWindowLayer):  # type: ignore[
 
 
 class Cache(_utils.DynamicCache):  # type: ignore[misc]
-    """Keys and values in memory that is allocated ahead, so that generating a token copies no other token.
-
-    config: the model's config. With it, layers with a sliding window keep the tokens of the window alone."""
+    """Keys and values in memory that is allocated ahead, so that generating a token copies no other token. config: the
+    model's config. If it is given, layers with a sliding window keep only the tokens of the window."""
 
     layers: Any
     layer_class_to_replicate: Any

@@ -32,7 +32,7 @@ class _Prepared:
             for name, array in given.items() if isinstance(array, Tensor)]
 
     def again(self, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any], out: Tensor) -> bool:
-        """Runs the call. False: it is not aligned, which a checked call reports."""
+        """Runs the call. Returns False if an array is not aligned. Then a checked call reports the error."""
         for name, place in self.places:
             place.value = given[name].data_ptr()
         addresses = query.data_ptr(), key.data_ptr(), value.data_ptr()

@@ -10,7 +10,7 @@ from torch import Tensor
 from ._kernel import Kernel, kernel
 
 _NAME = "torch_chunk_gated_delta_rule"
-_SHORT = 128  # fewer tokens take PyTorch no longer than a kernel
+_SHORT = 128  # with fewer tokens, PyTorch is as fast as a kernel
 
 
 @functools.lru_cache(maxsize=None)

@@ -35,7 +35,7 @@ class Mask:
         self.arrays: Dict[int, Dict[str, Any]] = {}  # by batch, as numbers() makes them
 
     def numbers(self, batch: int) -> Dict[str, Any]:
-        """The arguments of a kernel for a call with `batch` sequences."""
+        """Returns the arguments of a kernel for a call with `batch` sequences."""
         made = self.arrays.get(batch)
         if made is None:
             made = {"left": self.left, "right": self.right}
@@ -53,7 +53,7 @@ class Mask:
         return made
 
     def tensor(self) -> Tensor:
-        """The mask as truth values, [batch, 1, n_q, n_k]."""
+        """Returns the mask as truth values, [batch, 1, n_q, n_k]."""
         row, j = torch.arange(self.n_q).view(-1, 1), torch.arange(self.n_k)
         numbers = self.numbers(self.batch)
         p = row + numbers["at"].view(-1, 1, 1)
@@ -168,7 +168,7 @@ def _runs(kept: Tensor) -> Optional[Tuple[Tensor, Tensor]]:
 
 def mask(batch_size: int, q_length: int, kv_length: int, q_offset: Union[int, Tensor] = 0, kv_offset: int = 0,
          mask_function: Any = None, attention_mask: Any = None, use_vmap: bool = False, **_: Any) -> Mask:
-    """The mask of a call."""
+    """Returns the mask of a call."""
     if isinstance(attention_mask, Mask):
         return attention_mask
     sizes = batch_size, q_length, kv_length

@@ -25,7 +25,8 @@ _Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
 
 
 def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
-    """The text of the kernel for these sizes and the dtype `word`, such as "f32". `name`: the text of the spec."""
+    """Returns the text of the kernel for these sizes and the dtype `word`, such as "f32". `name` is the text of the
+    spec."""
     return json.dumps([*json.loads(name), f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}",
                        "shape.values=given", "dtype=" + word])
 
@@ -52,7 +53,7 @@ def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores:
 
 
 def _masks(text: str) -> bool:
-    """Whether the kernel has a mask."""
+    """Returns True if the kernel has a mask."""
     try:
         return _visible(text).text is not None
     except Unreadable:
@@ -60,7 +61,7 @@ def _masks(text: str) -> bool:
 
 
 def _given_by_calls(text: str) -> str:
-    """Keywords of the parameters that a model's call cannot give."""
+    """Returns the keywords of the parameters that a model's call cannot give."""
     return ", ".join(p.keyword for p in _kernel_of(text).parameters if p.from_seed is None)
 
 
@@ -83,7 +84,7 @@ for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _d
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """True where an additive mask hides a key: the most negative number, or nearly."""
+    """Returns True where an additive mask hides a key. Such an element is the most negative number, or nearly."""
     return mask < torch.finfo(mask.dtype).min / 2
 
 
@@ -99,9 +100,8 @@ _DROPS = "the spec drops weights, which replace() does not do; set={'dropout': 0
 
 
 class _Shaped:
-    """A spec that is compiled for each call's sizes and dtype.
-
-    name: the text of the spec; ignores: queries may see keys that the model hides; seed: of random parameters"""
+    """A spec that is compiled for each call's sizes and dtype. `name` is the text of the spec. If `ignores` is true,
+    queries may see keys that the model hides. `seed` is for random parameters."""
 
     def __init__(self, name: str, ignores: bool, seed: Optional[int]) -> None:
         self.name, self.ignores, self.seed = name, ignores, seed
@@ -115,7 +115,7 @@ class _Shaped:
         return _text_of(self.name, _WORDS[q.dtype], _constant_size(q.shape[-1]), _constant_size(v.shape[-1]))
 
     def why_not(self, q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], is_causal: bool, enable_gqa: bool) -> str:
-        """Why a call of scaled_dot_product_attention cannot use the spec, or ""."""
+        """Returns the reason why a call of scaled_dot_product_attention cannot use the spec, or "" if it can."""
         if q.device.type != "cpu":
             return f"it computes on another device ({q.device})"
         if q.dtype not in _WORDS or k.dtype != q.dtype or v.dtype != q.dtype:
@@ -200,7 +200,7 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _note(self, name: str, why: str) -> None:
-        """Records a call from module `name`. why: why it does not use the spec, or ""."""
+        """Records a call from module `name`. `why` is the reason why it does not use the spec, or "" if it does."""
         self._waiting.pop(name, None)
         before = self.left.get(name, "")
         if not why and name not in self.replaced:
@@ -212,7 +212,7 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _caller(self) -> str:
-        """The name of the model's innermost running module."""
+        """Returns the name of the model's innermost running module."""
         frame: Any = sys._getframe(2)
         while frame is not None:
             module = frame.f_locals.get("self")
@@ -242,7 +242,7 @@ def _looks_like_attention(module: nn.Module) -> bool:
 
 
 def _candidates(model: nn.Module) -> List[Tuple[str, nn.Module]]:
-    """Modules with "attention" in their class name, and no such module inside."""
+    """Returns the modules with "attention" in their class name that have no such module inside."""
     return [(name, module) for name, module in model.named_modules()
             if _looks_like_attention(module) and not isinstance(module, (nn.MultiheadAttention, Attention))
             and not any(_looks_like_attention(inner) for inner in module.modules() if inner is not module)]
@@ -404,7 +404,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         return made
 
     def plain(self) -> nn.MultiheadAttention:
-        """An ordinary nn.MultiheadAttention with the same parameters."""
+        """Returns an ordinary nn.MultiheadAttention with the same parameters."""
         made = nn.MultiheadAttention.__new__(nn.MultiheadAttention)
         own = {"_same", "_shaped", "_report", "_name"}
         made.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in own)
@@ -415,7 +415,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
                 need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
-        """Like nn.MultiheadAttention.forward()."""
+        """Does what nn.MultiheadAttention.forward() does."""
         alone = query.dim() == 2
         arrays: Sequence[Tensor] = (query, key, value)
         if alone:
@@ -440,7 +440,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 
 def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
                       attn_mask: Optional[Tensor]) -> str:
-    """Why a module's heads cannot use the spec in this call, or ""."""
+    """Returns the reason why a module's heads cannot use the spec in this call, or "" if they can."""
     if torch.compiler.is_compiling() and (padding is not None or attn_mask is not None):
         raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
                                   "call undo() of the result of replace() to restore the module")

@@ -35,7 +35,7 @@ def _kernel_of(q: Tensor, k: Tensor, is_causal: bool, scale: Optional[float]) ->
 
 
 def _takes(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, attn_mask: Optional[Tensor]) -> bool:
-    """Whether a kernel of attnc computes this call, and is faster."""
+    """Returns True if a kernel of attnc can compute this call and is faster."""
     if dropout_p or attn_mask is not None or any(a.stride(3) != 1 for a in (q, k, v)):
         return False
     if q.shape[1] != k.shape[1] or v.shape[3] != q.shape[3] or not q.numel() or not k.numel():
@@ -96,7 +96,8 @@ class _Operators:
         self._library = None
 
     def _kernel(self, *call: Any) -> Optional[Kernel]:
-        """The kernel, or None without a C compiler. Then one warning says so, and PyTorch computes."""
+        """Returns the kernel, or None without a C compiler. In that case a warning says so once, and PyTorch computes
+        the calls."""
         if self._failed:
             return None
         try:

@@ -19,7 +19,7 @@ _HEADER = struct.Struct("=112x4q32xq")  # struct state_header of emitted C: batc
 
 
 def _zeros(size: int) -> Any:
-    """Zeroed memory of `size` bytes. From 4 MiB on it has pages of 2 MiB, which cause fewer page faults."""
+    """Returns zeroed memory of `size` bytes. From 4 MiB on it has pages of 2 MiB, which cause fewer page faults."""
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < 4 << 20 or advice is None:
         return (ctypes.c_char * size)()
@@ -35,7 +35,7 @@ def _zeros(size: int) -> Any:
 
 
 def _place_of(value: Any) -> tuple[Any, ...] | None:
-    """The address, shape, strides and dtype of a parameter, or the text of a number, or None."""
+    """Returns the address, shape, strides and dtype of a parameter, or the text of a number, or None."""
     if _is_number(value):
         return (repr(value),)
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
@@ -94,7 +94,8 @@ class State:
         self._memory, self._heads = memory, (heads, kv_heads)
 
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
-        """A key for extend(). Calls with equal keys differ only in addresses. None: all arrays must be checked."""
+        """Returns a key for extend(). Calls with equal keys differ only in addresses. Returns None if all arrays must
+        be checked."""
         places = [_place_of(value) for value in self._given.values() if value is not None]
         key = None if None in places else key_of(self._binding, q, k, v, {}, None, threads)
         return None if key is None else (*key, *places)
@@ -246,7 +247,7 @@ class State:
             ctypes.byref(self._call().problem), _aligned(self._memory), _aligned(other._memory)))
 
     def copy(self) -> State:
-        """A copy of the state."""
+        """Returns a copy of the state."""
         made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self.rewind, self._seed,
                      self._threads, self._given)
         with self._lock:
@@ -255,7 +256,7 @@ class State:
         return made
 
     def tobytes(self) -> bytes:
-        """The state as bytes for kernel.load_state(). Raises ValueError before the first extend()."""
+        """Returns the state as bytes for kernel.load_state(). Raises ValueError before the first extend()."""
         with self._lock:
             if self._memory is None:
                 raise ValueError("the state is empty: the first extend() sets its number of heads")
@@ -267,7 +268,7 @@ class State:
 
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
            given: Mapping[str, Any]) -> State:
-    """A state from the bytes of tobytes(). `otherwise`: the capacity if the bytes contain none."""
+    """Returns a state from the bytes of tobytes(). `otherwise` is the capacity if the bytes contain none."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes from State.tobytes()")
     data = bytes(data)

@@ -10,9 +10,8 @@ _Axes = Tuple[str, ...]
 
 class Traits(NamedTuple):
     """The differences between the specs of models. Scale, cap, window and padding are arguments of a call, so that one
-    kernel serves many models.
-
-    extra: the axes of an array that is added to the logit; seen: the axes of a given mask; None: there is none"""
+    kernel serves many models. `extra` has the axes of an array that is added to the logit. `seen` has the axes of a
+    given mask. None means that there is no such array."""
 
     cap: bool = False
     sink: bool = False
@@ -24,7 +23,7 @@ class Traits(NamedTuple):
 
 
 def spec_of(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> Dict[str, Any]:
-    """The spec of a kernel for these traits."""
+    """Returns the spec of a kernel for these traits."""
     arrays: Dict[str, Any] = {"scale": {"shape": []}}
     for name in "left", "right":
         arrays[name] = {"shape": [], "type": "int"}

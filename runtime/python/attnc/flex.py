@@ -32,7 +32,7 @@ class Untranslatable(NotImplementedError):
 
 
 def _refuse(what: str) -> Untranslatable:
-    """The error for an operation, with the line of the function that has it."""
+    """Returns the error for an operation, with the line of the user's function that has the operation."""
     for frame in inspect.stack()[1:]:
         if not os.path.abspath(frame.filename).startswith(_HERE):
             line = linecache.getline(frame.filename, frame.lineno).strip()
@@ -45,9 +45,8 @@ def _refuse(what: str) -> Untranslatable:
 
 @dataclasses.dataclass(eq=False)
 class Symbol:
-    """A scalar of a formula: its C text, its kind ("int", "real" or "bool"), and the range of an integer.
-
-    hidden: a C condition under which a logit is -inf, that is, the key is masked; "": none"""
+    """A scalar of a formula: its C text, its kind ("int", "real" or "bool"), and the range of an integer. `hidden` is
+    a C condition under which a logit is -inf, that is, the key is masked. It is "" if there is none."""
 
     text: str
     kind: str
@@ -113,7 +112,7 @@ class _Trace(TorchFunctionMode):
     def __init__(self, batch: int, heads: int, n_q: int, n_k: int) -> None:
         super().__init__()
         self.captured: dict[int, _Captured] = {}
-        row = "i" if n_q == n_k else "row"  # these are equal then, and masks of i and j have more fast forms
+        row = "i" if n_q == n_k else "row"  # for n_q == n_k, i equals row, and masks of i and j have more fast forms
         self.query = Symbol(row, "int", 0, n_q - 1)
         self.positions = (Symbol("b", "int", 0, batch - 1), Symbol("h", "int", 0, heads - 1), self.query,
                           Symbol("j", "int", 0, n_k - 1))
@@ -146,7 +145,8 @@ class _Trace(TorchFunctionMode):
         return known
 
     def element(self, tensor: Tensor, items: Sequence[Any]) -> Any:
-        """The element of a captured tensor with these subscripts; a row of it, if they are fewer than its axes."""
+        """Returns the element of a captured tensor with these subscripts. Returns a row if there are fewer subscripts
+        than axes."""
         if any(not isinstance(item, (Symbol, int, Tensor)) or isinstance(item, bool) for item in items):
             raise _refuse("a subscript that is no integer")
         if len(items) < tensor.dim():
@@ -173,8 +173,8 @@ class _Trace(TorchFunctionMode):
         return Symbol(array.name + subscripts, kind, low, high)
 
     def declared(self) -> tuple[_Declared, ...]:
-        """The arrays as a spec declares them. An axis with the subscript of a position gets the name of its size, so
-        that one kernel serves all sizes."""
+        """Returns the arrays as a spec declares them. An axis with the subscript of a position gets the name of its
+        size, so that one kernel serves all sizes."""
         made = []
         for array in self.captured.values():
             shape: list[int | str] = []
@@ -242,7 +242,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def _operation(*names: str) -> Callable[[_Function], _Function]:
-    """Registers the function for operations of torch with these names; underscores at their ends are left out."""
+    """Registers the function for operations of torch with these names. The names have no underscores at their ends."""
     def register(function: _Function) -> _Function:
         _FUNCTIONS.update(dict.fromkeys(names, function))
         return function
@@ -446,7 +446,7 @@ for _name in ("exp", "log", "tanh", "sqrt", "cos", "sin", "erf", "log1p", "expm1
 
 
 def _written(text: str) -> Callable[[Any], Symbol]:
-    """A function of one real that C text computes from its argument {0}."""
+    """Returns a function of one real that C text computes from its argument {0}."""
     def made(a: Any) -> Symbol:
         s = _symbol(a)
         _plain(s)
@@ -570,7 +570,7 @@ def _check_blocks(mask: BlockMask) -> None:
 
 
 def _blocks_of(mask: BlockMask) -> Callable[..., Any]:
-    """The mask_mod of a BlockMask that has lists of blocks, and no mask_mod."""
+    """Returns the mask_mod of a BlockMask that has lists of blocks, and no mask_mod."""
     listed, (rows, columns) = mask.to_dense().bool(), mask.BLOCK_SIZE
     batches, heads = listed.shape[:2]
 

@@ -29,7 +29,7 @@ _TARGET = "attnc_call"
 
 
 def _cache() -> str:
-    """The folder of attnc's cache."""
+    """Returns the folder of attnc's cache."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     path = os.path.join(base if base.startswith("/") else os.path.expanduser("~/.cache"), "attnc")
     os.makedirs(path, mode=0o700, exist_ok=True)
@@ -38,7 +38,7 @@ def _cache() -> str:
 
 @contextlib.contextmanager
 def _held(folder: str) -> Iterator[None]:
-    """Locks a temporary folder in the cache. attnc removes unlocked ones."""
+    """Locks a temporary folder in the cache while the context is active. attnc removes unlocked temporary folders."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -125,7 +125,7 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
 
 @functools.lru_cache(maxsize=None)
 def _function(kernel: Kernel) -> Callable[..., Any]:
-    """The function attend(q, k, v, *parameters) of a kernel, which JAX can differentiate."""
+    """Returns the function attend(q, k, v, *parameters) of a kernel, which JAX can differentiate."""
     _register(_cache())
     shapes = [p.shape for p in kernel.parameters]
 
@@ -203,7 +203,7 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
 
 def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, threads: int | None,
          given: Mapping[str, Any]) -> Any:
-    """Kernel.__call__ for JAX arrays."""
+    """Implements Kernel.__call__ for JAX arrays."""
     if out is not None:
         raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
     if threads is not None:

@@ -37,7 +37,7 @@ def _kernel_of(name: str) -> Kernel:
 
 
 def _text_as(name: str, dtype: str) -> str:
-    """The text of the spec with another dtype."""
+    """Returns the text of the spec with another dtype."""
     return json.dumps([*json.loads(name), "dtype=" + dtype])
 
 
@@ -53,7 +53,7 @@ def _seed(seed: Optional[int], drawn: Optional[Tensor]) -> Optional[int]:
 
 
 def drawn_seed() -> Tensor:
-    """A new seed for dropout, from PyTorch's generator."""
+    """Returns a new seed for dropout, from PyTorch's generator."""
     return torch.randint(1, 2**63 - 1, (), dtype=torch.int64, device="cpu")
 
 
@@ -233,7 +233,7 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
 
 
 def _values(kernel: Kernel, k: Any, v: Any) -> Any:
-    """The operand v of an operator. If values are keys, it is a view of k without a gradient."""
+    """Returns the operand v of an operator. If values are keys, it is a view of k without a gradient."""
     if not kernel.values_are_keys or not isinstance(k, Tensor):
         return v
     return k.detach()[..., :kernel.value_dim]
@@ -252,7 +252,7 @@ def _refuse_tangents(name: str, *tensors: Any) -> None:
 
 
 def _is_eager(*tensors: Any) -> bool:
-    """Whether is_undisturbed() and all tensors are plain tensors or parameters, not of other subclasses."""
+    """Returns True if is_undisturbed() and all tensors are plain tensors or parameters, not of other subclasses."""
     return is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
@@ -284,7 +284,7 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Seque
 
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
-    """Kernel.__call__ for tensors."""
+    """Implements Kernel.__call__ for tensors."""
     v = _values(kernel, k, v)
     again: Any = None
     if (out is None and threads is None and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
@@ -328,7 +328,7 @@ def _text_of_formula(*formula: Any) -> str:
 
 
 def _constant_size(size: int) -> int:
-    """A size as a number, even if torch.compile has a symbol for it. int() would keep the symbol."""
+    """Returns a size as a number, even if torch.compile has a symbol for it. int() would keep the symbol."""
     return len(list(range(size)))
 
 
@@ -338,7 +338,7 @@ _constant(_sole_subscripts)
 
 
 def _names_of_formula(*formula: Any) -> Tuple[str, ...]:
-    """The names of the kernel's arrays, in its order."""
+    """Returns the names of the kernel's arrays, in its order."""
     return tuple(p.name for p in _of_formula(*formula).parameters)
 
 
@@ -349,7 +349,7 @@ _constant(_text_as)
 def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Any],
                  seed: Optional[int], out: Any,
                  threads: Optional[int]) -> Tensor:
-    """attnc.attention() for tensors. In a graph, the kernel is its text."""
+    """Implements attnc.attention() for tensors. A graph contains the text of the kernel."""
     if torch.compiler.is_compiling() and out is None and threads is None:
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
@@ -362,7 +362,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
                seed: Optional[int] = None) -> Tensor:
-    """Calls the kernel of this text, in a graph through the operator."""
+    """Calls the kernel that this text names. In a graph, calls the operator."""
     if not torch.compiler.is_compiling():
         kernel = _kernel_of(text)
         kernel._check_values(v)

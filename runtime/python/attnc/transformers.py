@@ -32,7 +32,7 @@ _constant(_reason)
 
 
 def _mask(config: Any = None, **words: Any) -> Mask:
-    """The function of AttentionMaskInterface."""
+    """Implements AttentionMaskInterface."""
     why = "" if config is None else _reason(config)
     if why:
         raise ValueError(why)

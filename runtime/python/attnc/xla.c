@@ -1,5 +1,5 @@
-/* The handler that XLA calls for a kernel, compiled with jaxlib's headers (jax.py). Operands: q, k, v, the
-   parameters, and for gradients out, the saved values and dout. Attributes name the library and the kernel. */
+/* The handler that XLA calls for a kernel, compiled with jaxlib's headers (jax.py). Its operands are q, k, v, the
+   parameters, and for gradients also out, the saved values and dout. Its attributes name the library and the kernel. */
 #include "attnrt.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static XLA_FFI_Error *fail(const XLA_FFI_CallFrame *frame, const char *message, 
     return frame->api->XLA_FFI_Error_Create(&args);
 }
 
-/* attn_strerror is in a library that kernels do not need. */
+/* Does not call attn_strerror, because it is in a library that kernels do not need. */
 static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, int error)
 {
     char message[MAX_NAME + 200];
@@ -49,7 +49,7 @@ static int word(const XLA_FFI_Attrs *attrs, const char *name, char *out, size_t 
     return 0;
 }
 
-/* For a kernel without OpenMP: takes the threads of the library that the attribute `team` names. */
+/* Takes the threads of the library that the attribute `team` names. Only kernels without OpenMP need this. */
 static void take_team(const XLA_FFI_Attrs *attrs, struct attn_problem *p)
 {
     char library[MAX_PATH], threads[16];

@@ -21,13 +21,14 @@ BITS = {"forward": 1, "backward": 2, "decode": 4}  # EMIT_... of compiler/spec/s
 
 HEAD_DIMS = 64, 80, 96, 128, 256
 DTYPES = "f32", "bf16"
-# Of the library. gated_deltanet divides q by the root of head_dim.
+# Specs of the library, with their settings. gated_deltanet divides q by the root of head_dim.
 LIBRARY = {"softmax": "", "softmax_causal": "", "linear_elu": "", "polysketch_r32_local": "",
            "gated_deltanet": "prepare=[l2norm, {scale: {by: %r}}]"}
 
 
 def specs() -> Iterator[tuple[str, str | None, list[str]]]:
-    """For each kernel a label, the text of its spec or None for one of the library, and its settings."""
+    """Yields a label, the text of the spec, and the settings of each kernel. The text is None for a spec of the
+    library."""
     traits: Any = runpy.run_path(os.path.join(os.path.dirname(HERE), "attnc", "_traits.py"))
 
     for head_dim, dtype in itertools.product(HEAD_DIMS, DTYPES):
@@ -42,7 +43,7 @@ def specs() -> Iterator[tuple[str, str | None, list[str]]]:
 
 
 def described(attnc: str, operand: str, settings: list[str], entries: list[str]) -> dict[str, Any] | None:
-    """NAME.json of the spec with these entry points; None: it cannot have them."""
+    """Returns NAME.json of the spec with these entry points. Returns None if the spec cannot have them."""
     sets = [word for setting in [*settings, f"emit=[{', '.join(entries)}]"] for word in ("--set", setting)]
     done = subprocess.run([attnc, operand, "--emit", "json", "--stdout", "--quiet", *sets], capture_output=True, text=True,
                           check=False)
