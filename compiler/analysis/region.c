@@ -14,8 +14,8 @@ enum { DEEPEST_SPLIT = 6, MAX_OPERATIONS = 100 };
 
 /* A piece of a union: the indices with from <= index < to. NULL means:
    - from, to: no such bound
-   - when: the piece always exists; otherwise only if this condition holds
-   - drawn: all these indices; otherwise only blocks that this EXPR_DRAWN draws */
+   - when: the piece always exists. Otherwise it exists only if the condition `when` holds.
+   - drawn: the piece has all these indices. Otherwise it has only blocks that the EXPR_DRAWN `drawn` draws. */
 struct piece {
     const struct expr *from, *to, *when, *drawn;
 };

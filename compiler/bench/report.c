@@ -13,7 +13,7 @@
 /* ---- figures of a result ---- */
 
 struct figures {
-    /* Of the best call: its rate, rate / peak, FLOPs per byte, the roofline's time, and best / expected. */
+    /* For the best call: its rate, rate / peak, FLOPs per byte, the roofline's time, and best / expected. */
     double gflops, share, intensity, expected, ratio;
     /* Tokens per second, bytes read per second, and this rate / bandwidth. */
     double tokens, read, of_reading;

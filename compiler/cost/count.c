@@ -353,8 +353,8 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
 }
 
 /* The documents that a query sees.
-   - A run is the keys of one document; `run` is its number.
-   - Ids are constant in a run, so there are only a few different regions: `solved`.
+   - A run is the keys of one document. `run` is the number of the document.
+   - Ids are constant in a run, so `solved` holds only a few different regions.
    - `reached` lists the runs that the query sees, with their regions.
    - Neighbouring queries with an equal hash `ids` share the list. */
 struct by_ids {

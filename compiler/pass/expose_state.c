@@ -3,7 +3,8 @@
    - kept tile: a carried tile in the caller's state
    - slot: a tile with the sum of a chunk, later the state before the chunk
    - fold: the statements that add a slot to its carried tile
-   - window: chunks with slots at one time; its loop contains the loops that sum, fold and read */
+   - window: the chunks that have slots at one time. The loop over windows contains the loops that sum, fold and
+     read. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"

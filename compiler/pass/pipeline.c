@@ -1,6 +1,6 @@
 /* Runs the passes of pipeline.def, and clean-ups when required. Checks
-   - before a pass, that the required properties hold;
-   - after a pass, that the program is valid, and results of other passes are unchanged. */
+   - before a pass that the required properties hold,
+   - after a pass that the program is valid, and that results of other passes are unchanged. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 

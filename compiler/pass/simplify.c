@@ -1,6 +1,6 @@
 /* Simplifies the graph:
-   - merges equal values;
-   - inlines a map into its only user, if no costly work is repeated;
+   - merges equal values,
+   - inlines a map into its only user, if no costly work is repeated,
    - removes unused values, unused operands, and maps that only copy. */
 #include "pass.h"
 #include "../schedule/schedule.h"
@@ -37,9 +37,9 @@ static bool takes_function(const struct expr *e)
     return takes;
 }
 
-/* Whether inlining `inner` into `user` would repeat costly work. Maps without operands, or with one and cheap
-   operations, are cheap. Other work is repeated if `user` has
-   - a sequence axis that `inner` lacks: a number of a row would be computed for every pair;
+/* Whether inlining `inner` into `user` would repeat costly work. Maps without operands are cheap. So are maps with one
+   operand and cheap operations. The work of other maps is repeated if `user` has
+   - a sequence axis that `inner` lacks, because a number of a row would be computed for every pair,
    - a constant axis that `inner` lacks, and `inner` applies a costly function. */
 static bool repeats(const struct graph *g, const struct value *user, const struct value *inner)
 {

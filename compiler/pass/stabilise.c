@@ -226,7 +226,7 @@ static const struct expr *raised(struct module *m, const struct expr *exponent, 
     return degree ? expr_power(m, exponent, degree) : exp2_of(m, exponent);
 }
 
-/* Return the exponent of a product and of a quotient of values with exponents a and b. */
+/* Returns the exponent of a product of values with exponents a and b. */
 static const struct expr *exponent_of_product(struct scaling *s, const struct expr *a, const struct expr *b)
 {
     return joined(s->m, s->degree ? EXPR_MUL : EXPR_ADD, a, b);

@@ -1,7 +1,7 @@
 /* The data of one compilation, which passes read and write, and the knobs of a schedule (knobs.def).
    - unit: everything compiled from one spec (compiler/driver/)
    - compilation: one program of a unit for one target and schedule
-   - program: one loop nest of a kernel, such as forward or a part of the gradients; a kernel calls several
+   - program: one loop nest of a kernel, such as forward or a part of the gradients. A kernel calls several programs.
    - form "quadratic": visits every pair of query and key
    - form "linear": sums features of keys into a state
    - form "few": the quadratic form for few queries

@@ -3,13 +3,13 @@
    - pair: a query i and a key j. A weight has both axes.
    - row: a query or key of a head. A row value has a number or vector for each row.
    - row's sum: the sum over j of w[i][j], which divides the weights of row i
-   - lanes, stream: the sequence in the vector lanes, and the one read tile by tile (struct roles)
+   - lanes, stream: the sequence in the vector lanes, and the sequence that is read tile by tile (struct roles)
    - term: a summand of a gradient (struct gradient_term)
    - carried state: a sum over keys for each chunk, S[c], which queries of chunk c read
    - total: a sum over a sequence with no sequence axis left, such as the gradient of a parameter
    - slice: a part of all rows. Slices of a total are summed separately, by several threads.
    - group: outputs that share loops
-   - program: code compiled by itself; the gradients are several programs in sequence */
+   - program: code compiled by itself. The gradients are several programs in sequence. */
 #ifndef ATTNC_PASS_DIFFERENTIATE_H
 #define ATTNC_PASS_DIFFERENTIATE_H
 

@@ -105,8 +105,8 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         break;
     case EXPR_MOD: {
         if (count <= 0) return NULL;
-        /* (w % n + w / n) % n = r, as in features of a square (separate/features.c): with t = w / n, w % n = (r - t)
-           mod n */
+        /* If (w % n + w / n) % n = r and t = w / n, then w % n = (r - t) mod n. Features of a square have this
+           form (separate/features.c). */
         bool rotated = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV &&
                        u->arg[0]->arg[0] == u->arg[1]->arg[0] && u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
         if (rotated) u = u->arg[0]->arg[0];

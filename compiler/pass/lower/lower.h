@@ -26,12 +26,12 @@ struct lowered_value {
     bool over_outer;      /* it is a sum over outer axes only */
     bool closed;          /* it depends on a sum over outer axes, so it is computed after their loops */
     bool running;         /* it is a running maximum, which grows from tile to tile, and which sums are relative to */
-    int64_t power;        /* of a running maximum m: the sums are divided by m^power. 0: they are divided by exp2(m) */
+    int64_t power;        /* with a running maximum m, sums are divided by m^power. 0: they are divided by exp2(m) */
     bool masked_infinity; /* the tile is -inf outside the region */
     bool masked_zero;     /* the tile is 0 outside the region */
-    int rescale;          /* of a running maximum: the factor that rescales sums */
-    int carried;          /* of a state: the tile that slots are folded into */
-    /* Of a state that is a running maximum: the factors of old sums (`keep`) and of a slot's sums (`take`). */
+    int rescale;          /* the factor that rescales sums if the value is a running maximum */
+    int carried;          /* the tile that slots are folded into if the value is a state */
+    /* If a state is a running maximum, `keep` is the factor of old sums, and `take` the factor of a slot's sums. */
     int keep, take;
 };
 
@@ -61,10 +61,11 @@ struct lowering {
     int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
     struct lowered_value *lowered; /* how each value of the graph is lowered */
     const bool *needed;            /* for each value: whether the statements that are being made need it */
-    /* Ends of lists of statements, where the next one goes:
-       - before, inside, end: before, inside, after the loop over keys
-       - prepare: before the loop over keys, for row values that all threads share; NULL: they go to `before`
-       - open, close: around the loops over a slice's rows or outer axes; the lists start at `opened` and `closed`
+    /* The ends of lists of statements. The next statement is added there.
+       - before, inside, end: statements before, inside and after the loop over keys
+       - prepare: row values that all threads share, before the loop over keys. NULL: `before` has them.
+       - open, close: statements around the loops over a slice's rows or outer axes. The lists start at `opened` and
+         `closed`.
        - begin: initial values of states
        - fold: folds of states, after a window's chunks */
     struct stmt **end, **before, **inside;
@@ -108,7 +109,7 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
 
 /* Sums over the lanes with a vector per point of the stream (stage ACROSS, sweep.c):
    - lower_sums_across: whether a value is such an output
-   - lower_begin_across: makes their arrays; the first tile of lanes sets them to 0
+   - lower_begin_across: makes the arrays of these outputs. The first tile of lanes sets them to 0.
    - lower_across: makes the product that adds a tile's terms */
 bool lower_sums_across(const struct lowering *x, const struct value *v);
 void lower_begin_across(struct lowering *x);
@@ -167,14 +168,14 @@ struct stmt *lower_query_body(struct lowering *x);
 /* Returns the carried sum of v, operand 0 of statement s, times `keep`. A statement at *at computes the factor. A
    factor near 1 is applied by subtraction, which is more accurate. */
 const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s);
-/* Lowers a graph with states: loops that sum and fold them, and loops over the queries that read them. */
+/* Lowers a graph with states. Makes loops that sum and fold the states, and loops over the queries that read them. */
 void lower_states(struct lowering *x, struct stmt **at);
 
-/* Lowers a graph with a SOLVE: for each head, one loop over chunks of keys. (solve.c) */
+/* Lowers a graph with a SOLVE. Each head has one loop over chunks of keys. (solve.c) */
 void lower_solve(struct lowering *x, struct stmt **at);
-/* Lowers a graph whose output is a SOLVE at *at: for each head, one loop over chunks of keys. (solve.c) */
+/* Lowers a graph whose output is a SOLVE, at *at. Each head has one loop over chunks of keys. (solve.c) */
 void lower_solution(struct lowering *x, struct stmt **at);
-/* Lowers the program whose output is the solution of a SOLVE at *at: for each head, one loop over tiles of
+/* Lowers the program whose output is the solution of a SOLVE, at *at. Each head has one loop over tiles of
    equations. (substitute.c)
    - lower_find_maximum: if the weights are relative to a maximum, makes it a running maximum. It must be called
      before the stages are found. */

@@ -15,7 +15,8 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
-        for (int k = 0; k < s->operands; k++) { /* only arrays of the caller: slots stay those of this chunk */
+        /* only arrays of the caller change, because slots stay those of this chunk */
+        for (int k = 0; k < s->operands; k++) {
             struct ref *const r = &s->operand[k];
             if (x->l->array[r->of].kind == ARRAY_TILE) continue;
             for (int n = 0; n < r->rank; n++) r->sub[n] = expr_replace(x->m, r->sub[n], own, next);

@@ -48,8 +48,9 @@ struct plan {
        keys. */
     const struct expr *near, *last;
     const struct expr *region; /* the region of the sum, or NULL for all keys */
-    /* reach: the number of chunks before the query's chunk that the state covers; 0: all. ahead: the number of
-       chunks after the query's chunk that the quadratic sum covers; -1: only a part of the query's chunk. */
+    /* - reach: the number of chunks before the query's chunk that the state covers. 0: all.
+       - ahead: the number of chunks after the query's chunk that the quadratic sum covers. -1: it covers only a part of
+         the query's chunk. */
     int64_t reach, ahead;
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };

@@ -32,11 +32,11 @@ struct node {
     int64_t features; /* the number of features */
     const struct node *a, *b;
     struct ref leaf[2]; /* LEAF: the vector of each side */
-    int axis;           /* of a LEAF: the axis summed over */
-    /* Of a FACTOR: the factors of both sides, as expressions over the weight's operands. */
+    int axis;           /* LEAF: the axis that is summed over */
+    /* FACTOR: the factors of both sides, as expressions over the weight's operands */
     const struct expr *factor[2];
-    const struct expr *base; /* of a DECAY: 0 < base <= 1 */
-    /* A DECAY by prefix sums: side[] and low[] are the two parts of each side's sum. `axis`: the axis of elements
+    const struct expr *base; /* DECAY: the base, with 0 < base <= 1 */
+    /* DECAY by prefix sums: side[] and low[] are the two parts of each side's sum. `axis`: the axis of elements
        that have separate sums, or -1. If a LEAF has such a decay, the elements of its vectors are factors over the
        operands of `terms`. */
     const struct sums {
