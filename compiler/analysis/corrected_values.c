@@ -1,5 +1,5 @@
-/* The corrected values of the delta rule. For the quadratic form, a program computes them before all other programs
-   (pass/correct_values.c). */
+/* The corrected values of the delta rule. For the quadratic form, a separate program computes these values before
+   any other program runs (pass/correct_values.c). */
 #include "analysis.h"
 
 const char corrected_values[] = "corrected";

@@ -1,5 +1,5 @@
-/* Warns of values that may overflow: users' exponentials with an unbounded argument, and weights of high degree. The
-   pass stabilise makes most of them safe. */
+/* Warns of values that may overflow: users' exponentials with an unbounded argument, and weights of high degree.
+   The pass stabilise makes most of these values safe. */
 #include "analysis.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"

@@ -274,7 +274,7 @@ static void try_residues(struct trial *t, int64_t queries, bool *selected)
 }
 
 /* Whether the selection moves with the query: query q selects key q + r exactly if query 0 selects key r. Tests the
-   queries 1 to `queries`. Later queries repeat their selection. */
+   queries 1 to `queries`. Later queries repeat the selection of these queries. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)

@@ -1,4 +1,4 @@
-/* Tests whether a query's result stays the same if all positions move by the same number. Then sums stay valid when
+/* Tests whether a query's result stays equal if all positions move by one number. If it does, sums stay valid when
    a sequence is appended to another. */
 #include "analysis.h"
 

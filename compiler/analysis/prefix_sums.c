@@ -1,4 +1,5 @@
-/* Finds prefix sums: sums over all positions up to a query or key. Kernels compute them first (pass/prefix_sums.c). */
+/* Finds prefix sums: sums over all positions up to a query or key. Kernels compute prefix sums first
+   (pass/prefix_sums.c). */
 #include "analysis.h"
 
 #include <string.h>

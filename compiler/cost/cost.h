@@ -58,8 +58,8 @@ unsigned assumed_integers(const struct graph *g); /* the kinds that the graph ha
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 
-/* Returns the axes whose INDEX occurs in e. Ids are assumed equal in all batch entries, so their batch axis does not
-   count. (count.c) */
+/* Returns the axes whose INDEX occurs in e. Ids are assumed equal in all batch entries, so the batch axis of ids
+   does not count. (count.c) */
 uint32_t axes_beside_ids(const struct expr *e);
 
 /* The pairs that the loops visit, from the bounds of the loops (visit.c). If a loop over a sequence is inside

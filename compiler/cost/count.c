@@ -698,7 +698,7 @@ static void count_useful(const struct compilation *c, const struct problem_size 
     counter_close(x);
 }
 
-/* Counts the pairs that the program's loops visit, their work and their bytes. */
+/* Counts the pairs that the program's loops visit, and the work and bytes of these loops. */
 static void count_loops(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                         struct counts *out)
 {

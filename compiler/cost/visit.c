@@ -176,7 +176,7 @@ static void visit_keys(struct walk *w, const struct stmt *s, double weight)
 
 static void walk(struct walk *w, const struct stmt *s, double weight);
 
-/* Sets the current range of the loop's axis for iteration n. Returns false if it is empty. */
+/* Sets the current range of the loop's axis for iteration n. Returns false if the range is empty. */
 static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t n)
 {
     int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride,

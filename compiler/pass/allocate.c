@@ -28,7 +28,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     return false;
 }
 
-/* Stores the leaves of list s in x->leaf, if it is allocated, and counts them. */
+/* Counts the leaves of list s. Also stores the leaves in x->leaf, if x->leaf is allocated. */
 static void number(struct placing *x, const struct stmt *s)
 {
     for (; s; s = s->next)

@@ -212,8 +212,8 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
     return true;
 }
 
-/* Makes the product at *at read rounded weights. It sums values times weights over the keys of a tile. The weights
-   are rounded just before the product. `any`: weights may be negative. */
+/* Makes the product at *at read rounded weights. The product sums values times weights over the keys of a tile. The
+   weights are rounded just before the product. `any`: weights may be negative. */
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any)
 {

@@ -216,7 +216,7 @@ static struct stmt *loop_along(struct stmt *s, int axis)
     return found;
 }
 
-/* Stores the states of the SOLVE in the caller's state. The loops then add only full chunks to them. */
+/* Stores the states of the SOLVE in the caller's state. The loops then add only full chunks to these states. */
 static void expose_corrected(struct compilation *c, int stream)
 {
     enum { LINE = 64 };

@@ -26,7 +26,8 @@ static bool plain_along(const struct array *a, const struct ref *r, int axis)
     return true;
 }
 
-/* Collects the members for tile a from statement `first` on. Returns their number, or 0 if they cannot share a loop. */
+/* Collects the members for tile a from statement `first` on. Returns the number of members, or 0 if the members
+   cannot share a loop. */
 static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
 {
     int members = 0, total = stmts_touching(l->body, a);

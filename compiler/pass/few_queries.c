@@ -22,8 +22,8 @@ static bool side_by_side(const struct rows *x, const struct value *v)
     return false;
 }
 
-/* Whether v is an array of the caller that rows read at query_of and member_of, because its queries do not directly
-   follow its members. */
+/* Whether v is an array of the caller that rows read at query_of and member_of, because queries do not directly
+   follow members in v. */
 static bool looked_up(const struct rows *x, const struct value *v)
 {
     return v->operands == 0 && !side_by_side(x, v);

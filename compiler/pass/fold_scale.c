@@ -43,7 +43,7 @@ static double common_factor(const struct graph *g, int v)
     return factor;
 }
 
-/* Whether the product multiplies two stored inputs in bf16. Scaling would round them again. */
+/* Whether the product multiplies two stored inputs in bf16. Scaling would round the inputs again. */
 static bool of_stored(const struct compilation *c, const struct value *v)
 {
     const struct value *value = c->graph->value;

@@ -201,8 +201,8 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    /* a statement of a gradient runs only if the caller wants it, so statements of different gradients stay
-       separate */
+    /* a statement of a gradient runs only if the caller wants this gradient, so statements of different gradients
+       stay separate */
     if (program_adds_totals(&c->program)) return;
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);

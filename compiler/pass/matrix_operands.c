@@ -23,7 +23,7 @@ void pad_matrix_result(struct array *a, const struct matrix_unit *unit)
 
 /* ---- factors ---- */
 
-/* Whether s only replaces elements by 0 or an infinity, so that a positive factor may move past it. */
+/* Whether s only replaces elements by 0 or an infinity, so that a positive factor may move past s. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     const struct expr *e = s->assign[0].expr;

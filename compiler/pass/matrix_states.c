@@ -338,7 +338,7 @@ static bool gains(const struct states *x, const struct stmt *dot, struct stmt *c
     return rows > 0 && lanes > 0 && sum > 0 && 3 * on_matrix_units < 2 * rows * lanes * sum / pairs;
 }
 
-/* Pads the result's rows to those of a tile register. */
+/* Pads the result's rows to the rows of a tile register. */
 static void pad_result(struct loops *l, const struct stmt *dot, const struct matrix_unit *unit)
 {
     struct array *a = &l->array[dot->assign[0].to.of];

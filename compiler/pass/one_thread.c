@@ -1,6 +1,6 @@
 /* If one thread processes a whole head, it needs no slots (pass/expose_state.c). Queries of a chunk read the carried
-   state, and then the product that sums the chunk adds to it. A state thus goes through the caches once per chunk,
-   instead of four times. Terms and compensation stay, so the bits do not change. */
+   state, and then the product that sums the chunk adds to the state. A state thus goes through the caches once per
+   chunk, instead of four times. Terms and compensation stay, so the bits do not change. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 
@@ -34,7 +34,7 @@ static int taken(const struct stmt *s, const struct assign *a)
     return a->expr->op == EXPR_OPERAND ? s->operand[a->expr->integer].of : -1;
 }
 
-/* Adds the states that statement s folds to x. Returns false if it folds none. A state has three assignments:
+/* Adds the states that statement s folds to x. Returns false if s folds none. A state has three assignments:
    - before = carried
    - carried += slot, with compensation
    - slot = before */

@@ -88,8 +88,8 @@ static bool run_pass(struct pipeline *x, const struct pass *pass)
     return !x->hook || x->hook(c, pass, x->user);
 }
 
-/* Runs clean-ups for missing properties. Reports an error if one is still missing. `user`: the pass that requires
-   them. */
+/* Runs clean-ups for missing properties. Reports an error if a property is still missing. `user`: the pass that
+   requires the properties. */
 static bool provide(struct pipeline *x, unsigned required, const char *user)
 {
     for (int k = 0; k < x->count; k++)

@@ -12,7 +12,7 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Replaces the axis `from` by the axis `to` in all values, and its index by `index`. */
+/* Replaces the axis `from` by the axis `to` in all values, and the index of `from` by `index`. */
 static void rename_axis(struct graph *g, int from, int to, const struct expr *index)
 {
     const struct expr *const old = expr_leaf(g->module, EXPR_INDEX, from);
@@ -34,8 +34,8 @@ static int axis_of(const struct module *m, enum size_source source)
     return axis;
 }
 
-/* Makes value v, the terms, the only output of the graph. Their axis becomes the axis of queries. For gradients of
-   the caller's arrays, it becomes the axis of keys. */
+/* Makes value v, the terms, the only output of the graph. The axis of the terms becomes the axis of queries. For
+   gradients of the caller's arrays, it becomes the axis of keys. */
 static void output_terms(struct graph *g, int v, bool of_queries)
 {
     struct module *const m = g->module;

@@ -19,8 +19,8 @@ enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN =
    TILE_OF_KEYS keys, or of TILE_OF_QUERIES queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
-/* If a plan has shorter tiles of queries than those chosen, it must cost less than CLEAR_GAIN times the lowest cost
-   so far. */
+/* A plan with shorter tiles of queries than the pass tile chose must cost less than CLEAR_GAIN times the lowest
+   cost so far. */
 static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */
@@ -99,7 +99,7 @@ static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 /* One of a plan's loops over keys. It visits the keys that the period `of` selects, or all keys. */
 struct share {
     struct period of;
-    uint32_t terms; /* the terms that it covers, as bits */
+    uint32_t terms; /* the terms that the loop covers, as bits */
 };
 
 struct plan {

@@ -56,7 +56,7 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
     struct module *m = x->g->module;
     struct value made = row_value(x, GRAPH_MAP, v);
     if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
-    /* new operands first get numbers above all old ones, so that none is replaced twice */
+    /* new operands first get numbers above all old ones, so that no operand is replaced twice */
     for (int k = 0; k < v->operands; k++) {
         const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
         if (!expr_uses(e, leaf)) continue;

@@ -26,8 +26,8 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* Returns the number of keys of every query, or 0 if it is unknown or at least FEW_KEYS. With few keys, masked pairs
-   of long tiles matter. */
+/* Returns the number of keys of every query, or 0 if this number is unknown or at least FEW_KEYS. With few keys,
+   masked pairs of long tiles matter. */
 static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
@@ -121,8 +121,8 @@ static bool see_same_keys(const struct graph *g, const struct roles *roles)
     return true;
 }
 
-/* Chooses tiles of two vectors of queries, with few masked pairs. `keys`: the keys of each query if they are few,
-   otherwise 0. `shared`: tiles share work on keys. */
+/* Chooses tiles of two vectors of queries, with few masked pairs. `keys`: the number of keys of each query if it is
+   small, otherwise 0. `shared`: tiles share work on keys. */
 static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared, int64_t *tile_q, int64_t *tile_k)
 {
     enum { SHORTEST = 16, SHARED = 256, SHORT_WINDOW = 512 };

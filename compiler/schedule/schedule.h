@@ -53,19 +53,19 @@ bool program_is_forward(const struct program *p);
 bool program_saves_rows(const struct program *p);
 /* Whether the program computes rows of the result, or saved rows, from pairs. */
 bool program_sums_rows(const struct program *p);
-bool program_is_backward(const struct program *p); /* whether it computes gradients, or a step towards them */
-/* Whether it computes gradients, or saves rows for gradients. */
+bool program_is_backward(const struct program *p); /* whether the program computes gradients, or a step towards them */
+/* Whether the program computes gradients, or saves rows for gradients. */
 bool program_is_differentiated(const struct program *p);
-/* Whether it outputs gradients, of which the caller may request only some. */
+/* Whether the program outputs gradients, of which the caller may request only some. */
 bool program_outputs_gradients(const struct program *p);
-bool program_has_weight_gradients(const struct program *p); /* whether it differentiates weights of pairs */
+bool program_has_weight_gradients(const struct program *p); /* whether the program differentiates weights of pairs */
 bool program_reads_saved(const struct program *p);
 bool program_recomputes_saved(const struct program *p);
 bool program_sums_dout(const struct program *p);
 bool program_adds_totals(const struct program *p);
 bool program_takes_sums(const struct program *p);
 bool program_is_unsaved(const struct program *p);
-bool program_keeps_state(const struct program *p); /* whether it has carried sums in the caller's state */
+bool program_keeps_state(const struct program *p); /* whether the program has carried sums in the caller's state */
 bool program_folds_states(const struct program *p);
 bool program_takes_prepared(const struct program *p);
 bool program_prepares_keys(const struct program *p);
@@ -108,7 +108,8 @@ struct tiling {
     int64_t feature_part; /* the number of features of a tile (pass/feature_parts.c). 0: all */
 };
 
-/* The layout of the caller's state. The pass expose_state sets the first two members, the driver the others. */
+/* The layout of the caller's state. The pass expose_state sets the first two members, and the driver sets the other
+   members. */
 struct state_layout {
     int64_t chunk;     /* the state has sums over full chunks of this many keys. 0: it has keys and values */
     bool slot_is_kept; /* the sums have the layout of a slot, so queries read them in place */

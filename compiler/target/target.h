@@ -33,7 +33,7 @@ struct target {
     const char *faster;    /* C condition: this version is faster than less capable versions. "": always */
     const char *vectors;   /* the name of the vector instructions, such as "AVX-512" */
     enum architecture architecture;
-    bool by_default;                        /* attnc compiles for it if the user names no target */
+    bool by_default;                        /* attnc compiles for this target if the user names no target */
     bool scales, converts_f16, takes_roots; /* the target has vector instructions for these operations (target.def) */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
@@ -52,10 +52,10 @@ struct target {
 };
 /* Returns the target without features, or NULL. "native" is the best target of this machine, with its cache sizes. */
 const struct target *target_find(const char *name);
-/* Whether this machine can run it, and runs it faster than less capable versions. */
+/* Whether this machine can run the target's code, and runs it faster than the code of less capable versions. */
 bool target_runs(const struct target *t);
 bool target_has(const struct target *t, enum target_feature feature);
-/* Sets `version` to the versions for a spec of this dtype, the most capable first. Returns their number. */
+/* Sets `version` to the versions for a spec of this dtype, the most capable first. Returns the number of versions. */
 int target_versions(struct arena *arena, const struct target *t, enum dtype dtype, const struct target **version);
 /* Return the name of the feature's unit, such as "AMX", and its bf16 multiply-adds per cycle and core. */
 const char *target_unit(const struct target *t, enum target_feature feature);

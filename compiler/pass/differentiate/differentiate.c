@@ -73,8 +73,8 @@ static const struct expr *gradient_in(struct reversal *x, struct value *map, int
     return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
 }
 
-/* Returns e plus the gradients of inputs within the input `name`. Elements beyond the rows of an inner input get
-   nothing from it. */
+/* Returns e plus the gradients of inputs within the input `name`. Elements beyond the rows of an inner input get no
+   gradient from this input. */
 static const struct expr *with_gradients_within(struct reversal *x, struct value *map, const char *name,
                                                 const struct expr *e)
 {
@@ -125,8 +125,9 @@ static bool *values_of_terms(const struct graph *source)
     return of_terms;
 }
 
-/* Makes an output "dNAME" for each input and learned parameter NAME of the source graph, and for prefix sums. If the
-   result does not depend on NAME, it is 0. An input within another one adds to the gradient of the other. */
+/* Makes an output "dNAME" for each input and learned parameter NAME of the source graph, and for prefix sums. If
+   the result does not depend on NAME, the gradient is 0. If an input is within another input, its gradient is added
+   to the gradient of the outer input. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;

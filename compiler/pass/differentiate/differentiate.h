@@ -19,7 +19,7 @@
    constant along axes that it lacks. */
 struct gradient_term {
     int value;                /* the number of the graph's value */
-    int by;                   /* the value that divides the term, or -1. Its axes are axes of the term */
+    int by;                   /* the value that divides the term, or -1. Axes of this value are also axes of the term */
     const struct expr *where; /* the region of the term. NULL: everywhere */
 };
 
@@ -122,15 +122,16 @@ void reverse_state(struct reversal *x, int v);
    (state.c) */
 bool reversal_state_after(struct reversal *x, int v, const struct state_gather *read, struct value *after,
                           struct ref *keys);
-/* Passes the gradient with respect to a SOLVE on to its operands (solve.c). Values after it can get new terms. */
+/* Passes the gradient with respect to a SOLVE on to its operands (solve.c). Values after the SOLVE can get new
+   terms. */
 void reverse_solve(struct reversal *x, int number, struct gradient_term t);
 
-/* Divides the gradients of a SOLVE into parts (parts.c). The last `results` outputs of the graph are those of forward.
-   Returns the number of parts, which become the first outputs. */
+/* Divides the gradients of a SOLVE into parts (parts.c). The last `results` outputs of the graph are the outputs of
+   forward. Returns the number of parts, which become the first outputs. */
 int reversal_cut(struct reversal *x, int results);
 
-/* Turns saved row values and row sums into inputs of the gradients. Makes the programs that compute them:
-   c->gradients.saving and c->gradients.row_sums. (save.c) */
+/* Turns saved row values and row sums into inputs of the gradients. Makes the programs that compute saved row
+   values and row sums: c->gradients.saving and c->gradients.row_sums. (save.c) */
 void reversal_save_rows(struct compilation *c);
 
 /* Whether a value is a total (total.c). */
@@ -139,8 +140,8 @@ bool reversal_is_total(const struct module *m, const struct value *v);
 uint32_t reversal_summed(const struct value *v);
 /* Returns the sequences in `axes`, as bits (total.c). */
 uint32_t reversal_sequences(const struct module *m, uint32_t axes);
-/* Turns each total that rows or other totals use into an output, and into an input of its users. Returns their
-   number. (whole.c) */
+/* Turns each total that rows or other totals use into an output, and into an input of its users. Returns the number
+   of these totals. (whole.c) */
 int reversal_split_wholes(struct compilation *c);
 
 /* Computes totals in two steps. The graph outputs the sum of each slice. c->gradients.totals adds the slices.

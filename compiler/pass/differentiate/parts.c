@@ -235,7 +235,7 @@ static void cut_operands(struct parts *p, int v)
 }
 
 /* Returns the number of a value that is equal to v and reads no parts: a copy, or v itself. v is the output of
-   forward or a value that it depends on. made[v] is 1 + this number, or 0 if it is not made yet. */
+   forward, or a value that the output depends on. made[v] is 1 + this number, or 0 if it is not made yet. */
 static int copy_of(struct parts *p, int v, int *made)
 {
     struct value copy = p->g->value[v];

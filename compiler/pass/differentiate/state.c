@@ -1,7 +1,7 @@
 /* The gradient of a carried state S.
    - S[c] is the sum over keys j before chunk c of f[j] * v[j]. Query i computes <y[i], S[chunk(i)]>.
-   - A key of chunk c affects later chunks. Its gradient needs A[c]: the sum over queries i with chunk(i) > c of y[i] *
-     (gradient of the query's result).
+   - A key of chunk c affects later chunks. The gradient of the key needs A[c]: the sum over queries i with chunk(i) > c
+   of y[i] * (gradient of the query's result).
    - A is a carried state, too, from the last chunk to the first.
    - If S[c + 1] = keep[c] * S[c] + …, then A[c - 1] = keep[c] * A[c] + … */
 #include "differentiate.h"
@@ -98,8 +98,8 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* The region of S[c] has the keys that chunk c reads. Returns the region of A[c], which has the chunks that read the
-   keys of c: j < c * length becomes c < query. Returns NULL if it is not made of whole chunks. */
+/* The region of S[c] has the keys that chunk c reads. Returns the region of A[c], which has the chunks that read
+   the keys of c: j < c * length becomes c < query. Returns NULL if the region is not made of whole chunks. */
 static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
                                        const struct expr *query)
 {

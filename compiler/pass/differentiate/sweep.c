@@ -36,7 +36,8 @@ static bool sums_vectors(const struct join *x, const struct value *v)
            !ref_uses_axis(vector, x->lanes.stream);
 }
 
-/* Adds the sums over the lanes that v needs to x->sum. Returns false if v cannot be computed from them row by row. */
+/* Adds the sums over the lanes that v needs to x->sum. Returns false if v cannot be computed from these sums row by
+   row. */
 static bool find_sums(struct join *x, int v)
 {
     const struct value *value = &x->g->value[v];
@@ -88,8 +89,8 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     return x->sums > 0;
 }
 
-/* Moves the outputs of group `across` to c->gradients.from_sums. Its inputs sum_0, sum_1, … are outputs of group
-   `lanes`. */
+/* Moves the outputs of group `across` to c->gradients.from_sums. This graph has inputs sum_0, sum_1, …, which are
+   outputs of group `lanes`. */
 static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
 {
     struct graph *g = x->g, *rows = graph_copy(g);

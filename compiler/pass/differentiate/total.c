@@ -126,7 +126,7 @@ static void collect(struct splitting *x, int number)
     if (!x->failed) x->total[x->totals++] = t;
 }
 
-/* Sets the axis of slices of total t. Totals over equal rows get one axis, so that they can share loops. */
+/* Sets the axis of slices of total t. Totals over equal rows get one axis, so that the totals can share loops. */
 static void share_out(struct splitting *x, struct total *t)
 {
     int64_t bytes = 0, count;
@@ -150,7 +150,7 @@ static void share_out(struct splitting *x, struct total *t)
     if (t->slices < 0) fail(x, "the gradients with respect to parameters need a program with more than 24 axes");
 }
 
-/* Returns an axis of extent 1. Outputs of loops need a constant axis, so single numbers get this one. */
+/* Returns an axis of extent 1. Outputs of loops need a constant axis, so single numbers get this axis. */
 static int axis_of_one(struct module *m)
 {
     const int found = module_find_axis(m, "one");

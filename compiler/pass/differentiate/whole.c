@@ -1,8 +1,8 @@
 /* Splits off totals that rows or other totals use, such as projected keys.
-   - One loop over rows cannot compute such a total and rows that use it. So it becomes an output, whole_n, and its
-     users read an input of this name.
+   - One loop over rows cannot compute such a total and rows that use it. So the total becomes an output, whole_n, and
+     its users read an input of this name.
    - Then no program uses a total in its own rows or other totals.
-   - Programs run in the order of outputs, so an output follows those that it needs. */
+   - Programs run in the order of outputs, so an output follows the outputs that it needs. */
 #include "differentiate.h"
 
 struct wholes {

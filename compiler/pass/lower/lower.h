@@ -24,7 +24,7 @@ struct lowered_value {
     int array;            /* the array of the value. For a state, these are its slots until they are folded */
     bool inlined;         /* it is a map without an array, computed in the statement of its only user, a sum */
     bool over_outer;      /* it is a sum over outer axes only */
-    bool closed;          /* it depends on a sum over outer axes, so it is computed after their loops */
+    bool closed;          /* it depends on a sum over outer axes, so it is computed after the loops over these axes */
     bool running;         /* it is a running maximum, which grows from tile to tile, and which sums are relative to */
     int64_t power;        /* with a running maximum m, sums are divided by m^power. 0: they are divided by exp2(m) */
     bool masked_infinity; /* the tile is -inf outside the region */

@@ -12,7 +12,7 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
 }
 
 /* Replaces the formula of a query's chunk by the index of the loop over chunks. This is done in s, in statements
-   after s, and inside them. */
+   after s, and inside these statements. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
@@ -28,8 +28,8 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Returns the first query, as an index of `axis`, whose last key is at least `min`. It may be negative. Example: for
-   last = i + 5, min - 5. */
+/* Returns the first query whose last key is at least `min`, as an index of `axis`. The index may be negative.
+   Example: min - 5 for last = i + 5. */
 static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
                                       const struct expr *min)
 {

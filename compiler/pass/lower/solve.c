@@ -101,8 +101,8 @@ static void begin_states(struct lowering *x, struct stmt ***at)
     }
 }
 
-/* Makes the product of the rows' features with the state. It is the part of each row's sum that comes from the keys
-   before the chunk. Returns the tile's array. */
+/* Makes the product of the rows' features with the state. The product is the part of each row's sum that comes from
+   the keys before the chunk. Returns the tile's array. */
 static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
 {
     const struct value *solve = &x->g->value[x->solve];

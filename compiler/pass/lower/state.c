@@ -1,13 +1,13 @@
 /* Lowers states: sums each chunk's keys into its slot, and folds a window's slots in order. If queries read the
-   state before their chunk, the fold stores it in the slot. */
+   state before their chunk, the fold stores this state in the slot. */
 #include "lower.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
 
 #include <string.h>
 
-/* Replaces the number of the chunk by the number of the next chunk, in s, in statements after s, and inside them.
-   The keys of chunk c are summed for the queries of chunk c + 1. */
+/* Replaces the number of the chunk by the number of the next chunk, in s, in statements after s, and inside these
+   statements. The keys of chunk c are summed for the queries of chunk c + 1. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
@@ -109,7 +109,7 @@ const struct expr *lower_kept(struct lowering *x, const struct value *v, struct 
 
 /* Makes the statements that fold a slot: carried = keep * carried + slot. If queries read earlier states, the old
    `carried` replaces the slot.
-   - Sums relative to a maximum are rescaled when it grows.
+   - Sums relative to a maximum are rescaled when the maximum grows.
    - If keep >= 1/2: carried += slot - (1 - keep) * carried. In f32, rounding keep = 1 - 2^-20 would change 1 - keep
      by a few percent, for every chunk. */
 static void fold_state(struct lowering *x, int number)

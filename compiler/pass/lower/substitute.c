@@ -66,7 +66,7 @@ static void rescale(struct lowering *x, const struct substitution *s)
     if (s->compensation) lower_rescale(x, &x->inside, 2, s->axes, s->compensation - 1, s->rescale);
 }
 
-/* Appends the statement that adds the weights of a tile of keys times their solution to the sum. */
+/* Appends the statement that adds the weights of a tile of keys, times the solution of these keys, to the sum. */
 static void add_earlier(struct lowering *x, const struct substitution *s)
 {
     struct stmt *const dot = lower_append(x, &x->inside, LOOPS_DOT);

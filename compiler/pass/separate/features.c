@@ -1,5 +1,5 @@
-/* Finds the features of a weight. separate_find turns its expression into a tree of struct node.
-   separate_feature_map makes the map of each side (query and key), whose last axis counts features. */
+/* Finds the features of a weight. separate_find turns the weight's expression into a tree of struct node.
+   separate_feature_map makes the map of each side, query and key. The last axis of a map counts features. */
 #include "separate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -228,7 +228,7 @@ static const struct node *quotient(struct separation *x, const struct expr *e, c
     return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
 }
 
-/* If a term has no features, continue with others, so that the user sees all reasons. */
+/* If a term has no features, continue with the other terms, so that the user sees all reasons. */
 const struct node *separate_find(struct separation *x, const struct expr *e)
 {
     bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
@@ -321,8 +321,8 @@ static const struct expr *power_of_sums(const struct separation *x, const struct
     return separate_make(x, EXPR_POW, n->base, separate_make(x, EXPR_ADD, part[0], part[1]));
 }
 
-/* Returns the feature of a decay by prefix sums. It is base^(own sum - end) for a query and base^(end - own sum) for
-   a key. `end` is the sum before the chunk. */
+/* Returns the feature of a decay by prefix sums. For a query, the feature is base^(own sum - end). For a key, it is
+   base^(end - own sum). `end` is the sum before the chunk. */
 static const struct expr *decay_feature(struct separation *x, const struct node *n, enum side side,
                                         const struct expr *f)
 {

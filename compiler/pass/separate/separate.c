@@ -55,8 +55,8 @@ struct plan {
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
-/* A key with another id has features of 0. The other factor of its products may be infinite. Makes and returns a
-   copy of `other` that is 0 for such keys. */
+/* Keys with another id have features of 0, but the other factor of a product may be infinite. Makes and returns a
+   copy of `other` that is 0 for these keys. */
 static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
@@ -228,7 +228,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
         const bool in_chunk = says_same_block(x, far->arg[0], plan->last, plan->chunk),
                    in_block = !in_chunk && says_same_block(x, far->arg[0], own, plan->chunk) &&
                               separate_not_ahead(x, plan->last,
-                                                 own); /* the query's block is its chunk or a later one */
+                                                 own); /* the query's block is the query's chunk, or a later block */
         if (in_chunk || in_block) {
             if (plan->ahead < 0 && in_chunk) plan->near = far->arg[1];
             far = far->arg[2];
@@ -295,8 +295,8 @@ static const struct expr *set_chunk_ends(struct separation *x, const struct plan
 
 /* ---- the delta rule ---- */
 
-/* Adds to the SOLVE what its gradient needs about the state that sums its solution: the features of keys, and the
-   factor of the state. Returns false if the features would have too many operands. */
+/* Adds to the SOLVE a description of the state that sums its solution, which its gradient needs: the features of
+   keys, and the factor of the state. Returns false if the features would have too many operands. */
 static bool describe_state(struct separation *x, const struct node *features, int feature_axis, const struct plan *plan,
                            int solve)
 {

@@ -118,7 +118,7 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
     return true;
 }
 
-/* Sets *distance to `key` - the query's position, if it is a constant. Otherwise returns false. */
+/* Sets *distance to `key` - the query's position, if this difference is a constant. Otherwise returns false. */
 static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
 {
     int64_t of[2];
@@ -142,7 +142,7 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     int64_t distance;
     if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
         found = separate_query_position(
-            x); /* a query that sees all keys before its own sees all keys before its chunk */
+            x); /* a query that sees all keys before its own position sees all keys before its chunk */
     else        /* the result is at most the last key, because no chunk starts after it */
         found = separate_make(x, EXPR_MIN, found,
                               separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
