@@ -1,11 +1,12 @@
 /* Moves products of a linear form to matrix units, with operands in bf16 and sums in f32: features times state,
    features times values, and products inside a chunk.
    - Weights inside a chunk that are never negative are rounded to bf16, an error of up to 2^-8 of their size.
-   - Other operands are split into two bf16 terms, the rounded number and its error: about 2^-16 of their size. One term
-     is not enough if features can be negative, because products may cancel.
+   - Other operands are split into two bf16 terms, the rounded number and its error: about 2^-16 of their size. One
+     term is not enough if features can be negative, because products may cancel.
    - If rows are divided by a sum of weights of both signs, all products stay in f32.
-   - If weights are a power of a product, the product stays in f32, because the power multiplies its error. Exception:
-   in a product of a parameter with stored rows, the parameter is split into three terms, which hold all digits. */
+   - If weights are a power of a product, the product stays in f32, because the power multiplies its error.
+     Exception: in a product of a parameter with stored rows, the parameter is split into three terms, which hold all
+     digits. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"

@@ -1,8 +1,8 @@
 /* Splits a loop over keys if its region selects a few keys of every period. Terms:
    - period, phase, run: the loop visits keys j with floormod(j - phase, period) < run. A residue is such a floormod.
    - term: a conjunction of conditions. The region is a union of terms.
-   - share: one of the new loops, with its terms. Terms without a period have one loop in common. Each distinct period
-   has another loop.
+   - share: one of the new loops, with its terms. Terms without a period have one loop in common. Each distinct
+     period has another loop.
    - plan: a way to split the loop. The cheapest estimate is taken.
    - along: queries one period apart see the same keys, as in a dilated window. Such a plan puts them into one tile.
    - apart: the tiles of a loop hold keys one period apart. Otherwise, they hold neighbouring keys. Loops with a run

@@ -166,8 +166,8 @@ static bool is_changed(const struct row *row)
     return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
 }
 
-/* Whether the product multiplies rows of two sequences, or of one with a parameter on matrix units
-   (multiplies_states). */
+/* Whether the product multiplies rows of two sequences. On matrix units (multiplies_states), rows of a sequence times
+   a parameter also count. */
 static bool is_of_rows(const struct compilation *c, const struct value *v)
 {
     const struct graph *g = c->graph;

@@ -1,7 +1,7 @@
 /* The gradient of a carried state S.
    - S[c] is the sum over keys j before chunk c of f[j] * v[j]. Query i computes <y[i], S[chunk(i)]>.
-   - A key of chunk c affects later chunks. The gradient of the key needs A[c]: the sum over queries i with chunk(i) > c
-   of y[i] * (gradient of the query's result).
+   - A key of chunk c affects later chunks. The gradient of the key needs A[c]: the sum over queries i with chunk(i)
+     > c of y[i] * (gradient of the query's result).
    - A is a carried state, too, from the last chunk to the first.
    - If S[c + 1] = keep[c] * S[c] + …, then A[c - 1] = keep[c] * A[c] + … */
 #include "differentiate.h"

@@ -1,9 +1,9 @@
 /* Turns the graph into loops.
-   - Every run-time axis of the output becomes a loop. The last one, the queries, has tiles with a query per lane. The
-   other loops take one index at a time.
+   - Every run-time axis of the output becomes a loop. The last one, the queries, has tiles with a query per lane.
+     The other loops take one index at a time.
    - The keys, which are summed over, become an inner loop over tiles.
-   - A value becomes a tile and a statement. The statement is before the loop over keys if the value does not depend on
-     keys, inside the loop if the value varies along keys, and after the loop if the value needs sums over keys.
+   - A value becomes a tile and a statement. The statement is before the loop over keys if the value does not depend
+     on keys, inside the loop if the value varies along keys, and after the loop if the value needs sums over keys.
    States, sums over keys that do not depend on queries, are summed in chunks of keys:
    - A window is a number of consecutive chunks, counted from key 0.
    - Threads sum the chunks of a window in parallel, each into its slot.

@@ -383,7 +383,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     name_next_chunk(x, *before);
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
-    if (prepared && *prepared) { /* one thread computes these row values for a head */
+    if (prepared && *prepared) { /* one thread computes the row values in `prepared` for a head */
         struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
                                             x->m->axis[x->rows].extent);
         loop->parallel = true;

@@ -214,7 +214,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!find_sums(x, plan, &where) || !plan->users) return false;
     x->c->reason = NULL;
     const bool carried = find_region(x, where, plan);
-    if (!carried) { /* continue as for 'causal', to report all reasons */
+    if (!carried) { /* go on with the region of 'causal', so that all reasons are reported */
         *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1, .last = separate_query_position(x)};
         x->id[QUERY] = x->id[KEY] = NULL;
     }
