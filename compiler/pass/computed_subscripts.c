@@ -1,6 +1,7 @@
 /* Copies elements at computed subscripts of a parameter into a tile, because lanes must read consecutive addresses.
    Example: a MAP over [j i] reads table[i - j + 127].
-   - Subscripts of i - j only: the tile is a strip, with one element for each difference in the current ranges.
+   - If subscripts depend only on i - j, the tile is a strip. It has one element for each difference in the current
+     ranges.
    - Otherwise the tile has an element per point of the subscripts' axes.
    - For the gradient of such a parameter (differentiate/gather.c), a tile holds the subscripts.
    - A row at a computed position is also copied if it is no whole number of vectors. */

@@ -1,6 +1,6 @@
 /* Answers two questions about weights:
-   - Which can be divided by their row's sum without overflow? exp(x) / sum is exp(x -
-     log(sum)), and x^p / sum is (x / sum^(1/p))^p.
+   - Which can be divided by their row's sum without overflow? exp(x) / sum is exp(x - log(sum)), and
+     x^p / sum is (x / sum^(1/p))^p.
    - Which maxima cancel? In exp(x - M) / sum over j of exp(x[j] - M), the gradient of M is 0. This gradient is left
      out, because rounded terms would not cancel. */
 #include "differentiate.h"
