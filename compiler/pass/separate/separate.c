@@ -296,8 +296,7 @@ static const struct expr *set_chunk_ends(struct separation *x, const struct plan
 /* ---- the delta rule ---- */
 
 /* Adds to the SOLVE a description of the state that sums the solution: the features of keys, and the factor of the
-   state. The gradient of the SOLVE needs this description. Returns false if the features would have too many operands.
- */
+   state. The gradient of the SOLVE needs this description. Returns false if features would have too many operands. */
 static bool describe_state(struct separation *x, const struct node *features, int feature_axis, const struct plan *plan,
                            int solve)
 {
