@@ -36,8 +36,8 @@ static void mark(const struct graph *g, int v, bool *needed)
     for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
 }
 
-/* Makes the statements of the values that operand number `operand` of the SOLVE depends on, unless `done` marks them.
- */
+/* Makes the statements of the values that operand number `operand` of the SOLVE depends on. Values that `done` marks
+   already have statements. */
 static void lower_operand(struct lowering *x, int operand, bool *done)
 {
     bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
