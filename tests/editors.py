@@ -68,7 +68,7 @@ def schema():
 
 
 def good(validator, path):
-    """Whether the schema accepts a file that YAML readers accept."""
+    """Returns whether the schema accepts a file that YAML readers accept."""
     try:
         with open(path, 'rb') as f:
             return not list(validator.iter_errors(yaml.load(f.read(), Loader=definitions.Loader)))
@@ -157,7 +157,7 @@ def schema_agrees_with_the_compiler(place):
 # ---------------------------------------------------------------- completions
 
 def bash_offers(place, line):
-    """The words that completion offers for TAB after `line`."""
+    """Returns the words that completion offers for TAB after `line`."""
     words = [part for word in line.split(' ') for part in (re.split('(=)', word) if '=' in word else [word])]
     if words[-1] == '' and words[-2:-1] == ['=']: # bash then makes the = a word
         words.pop()

@@ -69,7 +69,7 @@ for kind in softmax polysketch; do
             rm -f "$folder/state"
             make before "$@" --length $cut --save "$folder/state"
             make after --load "$folder/state" --temperature 0.8 --length $((200 - cut))
-            for ((copy = 0; copy < copies; copy++)); do # each copy has its bytes and a line end
+            for ((copy = 0; copy < copies; copy++)); do # takes the bytes of one copy without its line end
                 tail -c +$((copy * (cut + 1) + 1)) "$folder/before" | head -c "$cut"
                 tail -c +$((copy * (201 - cut) + 1)) "$folder/after" | head -c $((201 - cut))
             done >"$folder/joined"

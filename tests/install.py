@@ -56,7 +56,7 @@ class Place(installed.Place):
 
 
 def blocks(title):
-    """The commands in a section of examples/README.md."""
+    """Returns the commands in a section of examples/README.md."""
     return [text for word, text in installed.blocks(os.path.join('examples', 'README.md'), title) if not word]
 
 
@@ -91,7 +91,7 @@ def generator(folder):
 
 
 def times(folder):
-    """The modification times of files that a build makes."""
+    """Returns the modification times of files that a build makes."""
     return {f: os.stat(f).st_mtime_ns for f in glob.glob(folder + '/**/*', recursive=True)
             if re.search(r'(softmax|poly\w+)(\.c)?\.[cho]$', f)}
 
@@ -512,7 +512,7 @@ def distribution(place):
 
 @case()
 def continues_a_text(place):
-    """The commands of examples/decode/README.md."""
+    """Runs the commands of examples/decode/README.md."""
     place.needs('make', 'cc')
     folder = os.path.join(place.examples(), 'decode')
     first, _, saved = [text for _, text in installed.blocks(os.path.join('examples', 'decode', 'README.md'),
@@ -684,7 +684,7 @@ def meson_generator(place):
 
 
 def without_attnc(place):
-    """The environment of a user without attnc."""
+    """Returns the environment of a user without attnc."""
     return {'PATH': THROUGH_CCACHE, 'CMAKE_PREFIX_PATH': '', 'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', '')}
 
 

@@ -46,18 +46,18 @@ class Place:
                 raise Skip('there is no ' + program)
 
     def library(self):
-        """The folder of libattnrt."""
+        """Returns the folder of libattnrt."""
         return os.path.dirname(self.environment['PKG_CONFIG_PATH'])
 
 
 def clean(**more):
-    """The environment without variables that affect users' builds."""
+    """Returns the environment without variables that affect users' builds."""
     gone = ('CC', 'CXX', 'CFLAGS', 'LDFLAGS', 'MAKEFLAGS', 'ATTNC', 'DESTDIR', 'LD_LIBRARY_PATH', 'CMAKE_GENERATOR')
     return {k: v for k, v in os.environ.items() if k not in gone} | {'LC_ALL': 'C'} | more
 
 
 def sections(file):
-    """The title and text of each section of a Markdown file."""
+    """Returns the title and text of each section of a Markdown file."""
     with open(os.path.join(ROOT, file)) as f:
         text = f.read()
     found, title, fenced = [], None, False

@@ -20,7 +20,7 @@ def case(function):
 
 
 def gradients_of_softmax(q, k, v, dout):
-    """Gradients of causal softmax attention in float64. The last query is at the last key."""
+    """Returns gradients of causal softmax attention in float64. The last query is at the last key."""
     q, k, v, dout = (a.astype('f8') for a in (q, k, v, dout))
     n, m, group, scale = q.shape[2], k.shape[2], q.shape[1] // k.shape[1], 1 / np.sqrt(q.shape[3])
     keys, values = k.repeat(group, 1), v.repeat(group, 1)

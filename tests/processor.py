@@ -13,7 +13,7 @@ Target = collections.namedtuple('Target', 'name suffix architecture vectors chos
 
 @functools.cache
 def targets():
-    """The rows of `attnc list targets`."""
+    """Returns the rows of `attnc list targets`."""
     build = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'build', 'attnc')
     named = [a for a in sys.argv[1:] if os.path.basename(a) == 'attnc']
     done = subprocess.run([*named, os.environ.get('ATTNC', build)][:1] + ['list', 'targets'], check=True, text=True,
@@ -45,14 +45,14 @@ def has_matrix_units():
 
 
 def multiplies_bf16(slower_too=False):
-    """Whether kernels for x86-64-v4 use products of bf16 on this processor."""
+    """Returns whether kernels for x86-64-v4 use products of bf16 on this processor."""
     text = cpuinfo()
     return has_matrix_units() or (' avx512_bf16' in text and (slower_too or 'GenuineIntel' not in text))
 
 
 def rounding(spec, target, flags):
-    """The tolerance for rounding to bf16 on this processor, relative to a row's scale. Only weights that are never
-    negative are rounded. A linear form rounds only on matrix units."""
+    """Returns the tolerance for rounding to bf16 on this processor, relative to a row's scale. Only weights that
+    are never negative are rounded. A linear form rounds only on matrix units."""
     if spec['dtype'] != 'bf16' or target not in ('native', '', 'x86-64-v4'):
         return 0.0
     if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 0" not in str(spec.get('schedule')):
@@ -64,7 +64,7 @@ def rounding(spec, target, flags):
 
 
 def missing_flags(target):
-    """The features of a target that this processor lacks, or ''."""
+    """Returns the features of a target that this processor lacks, or ''."""
     found = next((t for t in targets() if t.name == target), None)
     if not found or found.attribute == '-':
         return ''

@@ -14,7 +14,7 @@ BUILD = os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build'))
 
 
 def compiled(place, spec, *options, target='generic'):
-    """The module of a spec with a compiled kernel."""
+    """Compiles the kernel of a spec. Returns its Python module."""
     place.write('made.yaml', spec)
     name = re.match('name: (.*)', spec)[1]
     place.attnc('made.yaml', '--emit', 'c,h,py', '--target', target, *options)
@@ -84,7 +84,7 @@ def refuses(function, kind, *words):
 
 
 class Lent:
-    """An array with only __dlpack__."""
+    """An array that has only the method __dlpack__ and its device."""
 
     def __init__(self, array, device=(1, 0)):
         self.array, self.on = array, device

@@ -151,7 +151,7 @@ def paths_exist(place):
 
 @case()
 def commands_exist(place):
-    """The commands and options of attnc and ./dev in the documents exist."""
+    """The documents name only commands and options of attnc and ./dev that exist."""
     usage = execute([os.path.join(ROOT, 'dev'), 'help'], cwd=place.folder).stdout
     known = set(re.findall(r'^  (\w+)', usage, flags=re.M))
     commands = set(re.findall(r'attnc ([a-z]+)', place.run(['attnc', '--help']).stdout.split('\n\n')[0]))
@@ -360,7 +360,7 @@ def threads(place):
 
 
 def program_in_c(place, file, title):
-    """The program prints what the text says."""
+    """The program prints what the document says."""
     program, commands = texts(file, title)
     name = re.search(r'-o (\w+)$', commands, flags=re.M)[1]
     place.write(name + '.c', program)
@@ -532,7 +532,7 @@ def main():
         name = '-'.join([function.__name__, *arguments[1:]])
         suite.case(name.replace(' ', '_'), one, suite, function, *arguments)
     if not suite.options.list:
-        # installs to a folder instead of /usr/local
+        # The test installs to a folder instead of /usr/local.
         command = said_in(EXAMPLES, r'`(sudo meson install .*?)`')
         failed = installed.install(suite, 'sudo() { "$@"; }\n' + command, folder='installed')
         if failed:

@@ -320,7 +320,7 @@ def dots_stand_where_they_should(place):
                   'trial %d stands at %s' % (k + 1, at[k]))
         check(all(at[k][1] > max(at[m][1] for m in times) for k in at if k not in times),
               'those that failed do not stand apart')
-        # the best so far, at the end of each step
+        # The line shows the best result so far, step by step.
         path = page.run('document.querySelector("#run-1 .progress figure:first-child svg[role=img] .step")'
                         '.getAttribute("d")')
         heights = [float(y) for _, y in re.findall(r'([\d.]+) ([\d.]+)', path)]

@@ -57,7 +57,7 @@ static void fail(struct tune_result *r, enum tune_status status, const char *why
     snprintf(r->why, sizeof r->why, "%s", why);
 }
 
-/* A simulated search. The optimum is tile_q = 64 and tile_k = 256. */
+/* Returns a simulated search. The optimum is tile_q = 64 and tile_k = 256. */
 static struct tune_run search(const char *name, int64_t length, int trials, uint64_t seed, double gain)
 {
     struct tune_run run = new_run(name, length, trials);

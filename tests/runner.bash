@@ -78,7 +78,8 @@ finish_suite() { # usage: finish_suite NAME STATUS LOG SECONDS SECONDS-OF-CPU
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
         if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
-        if [ "$(grep -c '^skip ' "$log")" -ne "$s" ]; then # a skip without a reason, or counted as passed
+        # A case was skipped without a reason, or counted as passed.
+        if [ "$(grep -c '^skip ' "$log")" -ne "$s" ]; then
             f=$((f + 1))
             echo "FAIL $name counts $s skipped, and says why for $(grep -c '^skip ' "$log")"
         fi

@@ -39,7 +39,7 @@ def compiler(name):
 
 
 def cached(name):
-    """A command for the compiler, with ccache if it exists."""
+    """Returns a command for the compiler, with ccache if it exists."""
     return 'ccache ' + compiler(name) if shutil.which('ccache') else compiler(name)
 
 
@@ -58,7 +58,7 @@ def processes_of(group):
         try:
             with open(path) as f: before, after = f.read().rsplit(')', 1)
             with open(os.path.dirname(path) + '/cmdline') as f: command = f.read().replace('\0', ' ')
-        except OSError:   # it has ended
+        except OSError:   # the process has ended
             continue
         state, _, own_group, *rest = after.split()
         seconds = (int(rest[8]) + int(rest[9])) / os.sysconf('SC_CLK_TCK')

@@ -10,11 +10,11 @@ enum { MOST_COPIES = 16 };
 /* Several sequences. Each call of the kernel appends to all of them. */
 struct stream {
     const struct model *model;
-    struct attn_problem problem; /* batch: the number of sequences */
+    struct attn_problem problem; /* `batch` is the number of sequences */
     struct layers layers;
     int64_t rows, copies; /* `rows` is the maximum number of rows of a call. `copies` is the number of sequences. */
     void *state, *workspace;
-    struct window *window; /* [rows] */
+    struct window *window; /* one window per row */
     /* For each sequence: the last bytes in the state, and the next byte after them. */
     struct window last[MOST_COPIES];
     unsigned char next[MOST_COPIES];

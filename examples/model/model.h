@@ -13,9 +13,9 @@
 
 /* c [n, m] = a [n, k] * b [k, m]. If `adds`, the product is added to c. */
 void dense_product(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, bool adds, int threads);
-/* c [k, m] = transposed a [n, k] * b [n, m]. */
+/* c [k, m] = transpose(a) * b, with a [n, k] and b [n, m]. */
 void dense_weight_gradient(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, int threads);
-/* to [columns, rows] = transposed from [rows, columns]. */
+/* to [columns, rows] is the transpose of from [rows, columns]. */
 void dense_transpose(float *to, const float *from, int64_t rows, int64_t columns);
 
 /* ---- the model (model.c) ---- */
@@ -88,8 +88,8 @@ struct learned {
     double seconds, bits[2], accuracy[2]; /* Elements [0] are from before training, and [1] from after it. They are
                                            * of the last quarter of the text, which training does not use. `bits` is
                                            * the mean loss per byte. */
-    unsigned char *guess[2]; /* [length]: the predicted bytes of the last quarter, [0] before and [1] after training;
-                                or NULL */
+    unsigned char *guess[2]; /* The predicted bytes [length] of the last quarter of the text, or NULL. guess[0] is
+                              * from before training, guess[1] from after it. */
 };
 
 /* Called after each step of training. */

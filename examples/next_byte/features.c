@@ -63,8 +63,8 @@ static void product(const double *x, const double *map, int count, double *out)
         for (int c = 0; c < count; c++) out[c] += x[d] * map[d * count + c];
 }
 
-/* The features sqrt(1 / r) (x G1) (x G2) of PolySketchFormer, algorithm 1 for degree 4, r = count. The weight of a
-   pair is the square of their inner product. */
+/* Computes the features sqrt(1 / r) (x G1) (x G2) of PolySketchFormer, algorithm 1 for degree 4, r = count. The
+ * weight of a pair is the square of their inner product. */
 static void sketch(const struct estimate *e, const float *row, double *out, double *scratch)
 {
     double x[HEAD_DIM];
@@ -74,7 +74,7 @@ static void sketch(const struct estimate *e, const float *row, double *out, doub
     for (int c = 0; c < e->count; c++) out[c] *= scratch[c] / sqrt(e->count);
 }
 
-/* Performer's features: exp(W x' - |x'|^2 / 2) / sqrt(count) with x' = layernorm(x) / D^(1/4). */
+/* Computes Performer's features: exp(W x' - |x'|^2 / 2) / sqrt(count) with x' = layernorm(x) / D^(1/4). */
 static void favor(const struct estimate *e, const float *row, double *out)
 {
     const double size = HEAD_DIM;

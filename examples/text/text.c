@@ -95,7 +95,7 @@ double text_commonest(const struct text_vectors *t)
     return (double)most / (double)(t->length - from);
 }
 
-/* The start of the next line after position i, or the end of the text. */
+/* Returns the start of the next line after position i, or the end of the text. */
 static int64_t next_line(const struct text_vectors *t, int64_t i)
 {
     const unsigned char *end = memchr(t->byte + i, '\n', (size_t)(t->length - i));

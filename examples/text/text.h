@@ -25,9 +25,9 @@ void text_release(struct text_vectors *t);
 /* Sets guess[i], for i from 1 to length - 1, to the predicted byte at position i. Row r of out [length - 1,
  * HEAD_DIM] is for position r + 1. */
 void text_predict(const struct text_vectors *t, const float *out, unsigned char *guess);
-/* The fraction of correctly predicted bytes in the second half of the text. */
+/* Returns the fraction of correctly predicted bytes in the second half of the text. */
 double text_accuracy(const struct text_vectors *t, const unsigned char *guess);
-/* The fraction of the most frequent byte in the second half. */
+/* Returns the fraction of the most frequent byte in the second half. */
 double text_commonest(const struct text_vectors *t);
 /* Prints up to `lines` lines of the second half, with correctly predicted bytes marked. */
 void text_show(const struct text_vectors *t, const unsigned char *guess, int lines, bool color, FILE *out);

@@ -1,4 +1,4 @@
-"""Attention composed of PyTorch's operations, to compare speeds: scaled_dot_product_attention, and polysketch by a
+"""Composes attention of PyTorch's operations, to compare speeds: scaled_dot_product_attention, and polysketch by a
 loop over blocks."""
 from __future__ import annotations
 

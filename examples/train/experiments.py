@@ -25,7 +25,7 @@ class Run:
     kernels: str = "attnc"     # "attnc", or "torch": composed of PyTorch's operations
     every: int = 100           # steps between evaluations; if 0, only time is measured
     early: int = 0             # steps between evaluations in the first tenth
-    # Steps in which the learning rate rises; it then falls as a cosine. If 0, it is constant.
+    # In these steps, the learning rate rises. Then it falls as a cosine. If there are 0 steps, the rate is constant.
     warmup: int = 0
     until: float = 0.0         # the run ends early at this loss
     most: Optional[float] = None  # train.py reports FAIL if the final loss is higher
@@ -71,7 +71,7 @@ def thesis(seeds: Any = SEEDS, steps: int = 10_000) -> List[Run]:
 
 
 def thesis_time() -> List[Run]:
-    """Runs that measure only time, around the lengths where linear kernels become faster."""
+    """Returns runs that measure only time, around the lengths where linear kernels become faster."""
     linear = ("x^2", "geometric 1", "learned 1", "elu + 1")
     made = []
     for length, steps in (50, 60), (500, 20), (5000, 6):
@@ -123,7 +123,7 @@ def text(steps: int = 256) -> List[Run]:
 
 
 def text_time() -> List[Run]:
-    """Runs that measure only time, with attnc or with PyTorch's operations."""
+    """Returns runs that measure only time, with attnc or with PyTorch's operations."""
     every = causal_variants(64)
     composed = ("softmax", "polysketch random r32", "polysketch random r32 + local")
     return [Run(f"text-time-{kernels}", name, every[name], "text", length, 1, 8, TOKENS // length, 4e-3,

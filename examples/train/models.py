@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.readout = nn.Linear(width, symbols)
 
     def forward(self, x: Tensor, last: int) -> Tensor:
-        """The predictions at the last `last` positions."""
+        """Returns the predictions at the last `last` positions."""
         x = self.embed(x) + self.positions
         x = self.norm1(x + self.attention(x))[:, -last:]
         x = self.norm2(x + self.down(F.relu(self.up(x))))
@@ -81,7 +81,7 @@ class Decoder(nn.Module):
         nn.init.normal_(self.embed.weight, std=0.02)
 
     def forward(self, x: Tensor, last: int) -> Tensor:
-        """The predictions at the last `last` positions. The last block computes only these rows."""
+        """Returns the predictions at the last `last` positions. The last block computes only these rows."""
         x, length = self.embed(x), x.shape[1]
         for number, block in enumerate(self.blocks, 1):
             x = block(x, last if number == len(self.blocks) else length)

@@ -122,7 +122,7 @@ class Pool:
         return f"{run.group}/{run.variant}/{run.length}"
 
     def _left(self) -> float:
-        """The expected remaining seconds, from the mean time of a step."""
+        """Returns the expected remaining seconds, from the mean time of a step."""
         if not self.cost:
             return float("nan")
         usual = sum(self.cost.values()) / len(self.cost)

@@ -1,4 +1,4 @@
-"""Results of runs as CSV files, and as rows for tables and pictures."""
+"""Stores results of runs as CSV files, and reads them as rows for tables and pictures."""
 from __future__ import annotations
 
 import csv
@@ -15,7 +15,7 @@ COLUMNS = ("group", "variant", "length", "seed", "steps", "seconds", "step_secon
 
 
 def record_of(folder: str, name: str) -> Dict[str, Any]:
-    """The stored state of a run, or {}."""
+    """Returns the stored state of a run, or {}."""
     try:
         with open(os.path.join(folder, "runs", name + ".json"), encoding="utf-8") as file:
             made: Dict[str, Any] = json.load(file)

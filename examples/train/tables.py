@@ -79,7 +79,7 @@ def _by_context(rows: Rows, cell: Any) -> str:
 
 
 def text_bits(rows: Rows) -> str:
-    """The table of losses. Each column has one length and one number of steps."""
+    """Returns the table of losses. Each column has one length and one number of steps."""
     rows = [row for row in rows if row["done"] and row["loss"] is not None]
     columns = sorted({(row["length"], row["steps"]) for row in rows})
     made = []
@@ -92,7 +92,7 @@ def text_bits(rows: Rows) -> str:
 
 
 def step_times(rows: Rows) -> Dict[Tuple[str, int], float]:
-    """Seconds per step by variant and context, preferably from runs that measured only time."""
+    """Returns the seconds per step by variant and context, preferably from runs that measured only time."""
     return {(row["variant"], row["length"]): row["step_seconds"] for group in ("text", "text-time-attnc")
             for row in rows if row["group"] == group and row["step_seconds"]}
 
@@ -117,14 +117,14 @@ TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis
 
 
 def pictures(folder: str, into: str = "") -> None:
-    """Draws the pictures with enough data."""
+    """Draws the pictures for which there is enough data."""
     curves = results.read(os.path.join(folder, "curves.csv"))
     rows = results.read(os.path.join(folder, "results.csv"))
     took = step_times(rows)
     into = into or folder
 
     def of(group: str, variant: str, length: int, seconds: float = 1.0, scale: float = 1.0) -> plot.Points:
-        """The longest curve of the first seed as points (time, loss)."""
+        """Returns the longest curve of the first seed as points (time, loss)."""
         found = [row for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
         one = min(((row["seed"], -row["of"]) for row in found), default=None)
         return [(row["step"] * seconds, row["loss"] * scale) for row in found

@@ -28,7 +28,7 @@ class Task:
         raise NotImplementedError
 
     def unseen(self, number: int, size: int) -> Batch:
-        """A batch for evaluation. It is new, unless the task has fixed data."""
+        """Returns a batch for evaluation. It is new, unless the task has fixed data."""
         return self.batch(size, Generator().manual_seed(2 ** 40 + number))
 
 
@@ -79,7 +79,8 @@ class Mirror(Task):
 
 
 class Induction(Task):
-    """A special symbol occurs twice, the second time at the end. Predict the symbol after its first occurrence."""
+    """A special symbol occurs twice, the second time at the end. The model predicts the symbol after its first
+    occurrence."""
     symbols, held_out = 16, 256
 
     def __init__(self, length: int) -> None:
@@ -95,7 +96,7 @@ class Induction(Task):
 
 
 class Copying(Task):
-    """Symbols among blanks, then marks. Predict the symbols in order at the marks."""
+    """The input has symbols among blanks, and then marks. At the marks, the model predicts the symbols in order."""
     symbols, held_out = 16, 64
 
     def __init__(self, length: int, copied: int) -> None:
@@ -138,7 +139,8 @@ class Text(Task):
 
 
 def text_file(folder: str) -> str:
-    """Python's documentation as one file. The end, every twentieth file, is not trained on."""
+    """Makes one file of Python's documentation. Returns its path. The end has every twentieth document, and is not
+    trained on."""
     made = os.path.join(folder, "text")
     if os.path.exists(made):
         return made

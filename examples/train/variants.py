@@ -18,7 +18,7 @@ def power(degree: int) -> Spec:
 
 
 def square(degree: int, coefficients: Union[str, List[float]]) -> Spec:
-    """(a0 + a1 x + …)^2 of x = <q, k> / sqrt(32), scaled as in softmax."""
+    """Returns a spec with the weight (a0 + a1 x + …)^2 of x = <q, k> / sqrt(32), scaled as in softmax."""
     return _thesis({"polynomial_square": {"degree": degree, "coefficients": coefficients}},
                    prepare=[{"scale": {"by": 32 ** -0.5}}])
 

@@ -35,7 +35,7 @@ def compiler(place, name, script):
 
 
 def wrapped(before='', after=''):
-    """A script that adds statements before and after each call of the kernel."""
+    """Returns a script that adds statements before and after each call of the kernel."""
     return r'''
 case $file in */soft.c) sed -i 's/^int soft_forward(/static int soft_inside(/' "$file"; cat >>"$file" <<'END' ;; esac
 #include <time.h>
@@ -104,7 +104,8 @@ def a_wrong_kernel(place):
 
 @case
 def a_kernel_that_is_wrong_for_some_calls(place):
-    """Three kernels, each wrong in one case: a second sequence, a piece of a sequence, or some gradients alone."""
+    """Each of three kernels is wrong in one case: for a second sequence, for a piece of a sequence, or for some
+    gradients alone."""
     arrays = 'const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, ' \
         'const float *v, '
     call = 'problem, params, q, k, v, '

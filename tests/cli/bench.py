@@ -361,7 +361,7 @@ def what_does_not_fit_is_left_out(place):
 def progress(place):
     done = place.attnc('bench', 'soft.yaml', '--lengths', '16,32', '--threads', '1', '--time', '0')
     lines = [line for line in done.stderr.splitlines()
-             if not line.startswith(('compiling', 'attnc: warning: '))]   # of a busy machine
+             if not line.startswith(('compiling', 'attnc: warning: '))]   # A busy machine causes warnings.
     check(lines == ['attnc: 1/2: length 16, 1 head, 1 thread', 'attnc: 2/2: length 32, 1 head, 1 thread'], done.stderr)
     master, slave = pty.openpty()
     process = subprocess.Popen([place.suite.attnc, 'bench', 'soft.yaml', '--lengths', '16', '--time', '0'],

@@ -1,4 +1,4 @@
-"""attnc build: compiles kernels once, and finds them again without the compiler."""
+"""Tests attnc build, which compiles kernels once and finds them again without the compiler."""
 import concurrent.futures
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""The environment of the command line's suites: a folder with specs and arrays, and calls of attnc."""
+"""Helpers of the command line's suites: a folder with specs and arrays, and calls of attnc."""
 import glob
 import os
 import re
@@ -58,7 +58,7 @@ class Place:
         np.save(self.path(folder, name + '.npy'), array)
 
     def files(self, folder='.'):
-        """All files in a folder, including hidden ones."""
+        """Returns all files in a folder, including hidden ones."""
         top = self.path(folder)
         return sorted(os.path.relpath(os.path.join(d, f), top) for d, _, names in os.walk(top) for f in names)
 

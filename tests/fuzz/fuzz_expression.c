@@ -1,6 +1,6 @@
 /* libFuzzer's entry point for the reader of expressions. The first byte selects the use of the expression.
-   - The reader returns an expression, or reports errors inside the text.
-   - An expression is well-typed, of limited size, printable and can be evaluated. */
+ * - The reader must return an expression, or report errors inside the text.
+ * - An expression must be well-typed, of limited size and printable. Its evaluation must work. */
 #include "compiler/expression/expression.h"
 
 #include <stdlib.h>

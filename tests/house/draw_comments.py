@@ -43,7 +43,7 @@ def joined(text, spans):
 
 
 def of_python(text):
-    """Comments and docstrings."""
+    """Yields the places of comments and docstrings."""
     lines = [0]
     for line in text.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))

@@ -61,7 +61,7 @@ def room_of(path):
 
 
 def face_of(folder):
-    """The public header of a folder, X/X.h."""
+    """Returns the public header of a folder, X/X.h."""
     return 'runtime/attnrt.h' if folder == 'runtime' else os.path.join(folder, os.path.basename(folder) + '.h')
 
 

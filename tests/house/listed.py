@@ -45,7 +45,7 @@ def units():
     listed = ' '.join(row[4] for row in rows()) + ' '
     for path in glob.glob(os.path.join(ROOT, 'tests', 'unit', 'test_*.c')):
         name = os.path.basename(path)[:-2]
-        # these two are compiled for several types
+        # These two programs are compiled for several types.
         end = '_' if name in ('test_vector', 'test_entry') else ' '
         if 'BUILD/tests/' + name + end not in listed: return name + ' is in no line'
 

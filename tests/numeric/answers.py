@@ -1,4 +1,4 @@
-"""The expected output of a kernel, from definitions.py in wider arithmetic, and the tolerance of each row."""
+"""Computes the expected output of a kernel with definitions.py in wider arithmetic, and the tolerance of each row."""
 import functools
 import importlib.util
 import os
@@ -14,7 +14,7 @@ SEEDS = 8   # the number of tolerances that are averaged, each with another seed
 
 
 def over(out, expected, allowed, dtype):
-    """The error of each number relative to its tolerance."""
+    """Returns the error of each number relative to its tolerance."""
     with np.errstate(invalid='ignore', divide='ignore'):
         off = off_by(out, expected, dtype)
         part = off / allowed
@@ -23,8 +23,8 @@ def over(out, expected, allowed, dtype):
 
 
 def exact_definitions(seed=None):
-    """definitions.py with exact angles of rope and wider sines, because NumPy's functions depend on the processor.
-    With a seed, every logit is moved by half an ulp."""
+    """Returns definitions.py with exact angles of rope and wider sines, because NumPy's functions depend on the
+    processor. With a seed, every logit is moved by half an ulp."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
@@ -135,8 +135,8 @@ class Answer:
 
     @functools.cached_property
     def allowed(self):
-        """The mean of allowed_error over several seeds. One seed is the maximum of four draws, which is sometimes
-        too small."""
+        """Returns the mean of allowed_error over several seeds. One seed is the maximum of four draws, which is
+        sometimes too small."""
         return np.mean([self.one] + [self.allowed_error(seed) for seed in range(1, SEEDS)], 0)
 
     @functools.cached_property
@@ -171,7 +171,7 @@ class Answer:
 
 
 def draw(spec, folder, sizes, seed, order='sorted'):
-    """Writes inputs into a folder and returns their answer."""
+    """Writes inputs into a folder. Returns the expected output for them."""
     make_inputs(spec, folder, sizes, seed, order)
     return Answer(spec, definitions.read_dir(folder))
 

@@ -1,4 +1,4 @@
-"""A virtual environment with autograd, for gradient_definitions.py."""
+"""Makes a virtual environment with autograd, for gradient_definitions.py."""
 import fcntl
 import glob
 import os

@@ -260,7 +260,7 @@ WANTED = ('dq', 'dk', 'dv')
 
 
 def wanted_of(spec):
-    """The gradients of inputs. If values are keys, dv is not there."""
+    """Returns the gradients of inputs. If values are keys, dv is not there."""
     return WANTED[:2] if spec['shape'].get('values') == 'keys' else WANTED
 
 
@@ -284,7 +284,7 @@ def inputs(folder, spec, shape, seed):
 
 
 def gradients_of(spec, P):
-    """The gradients of gradient_definitions.py, by name."""
+    """Returns the gradients of gradient_definitions.py, by name."""
     import gradient_definitions
     return gradient_definitions.gradients(spec, {n: x for n, x in P.items() if n not in ('q', 'k', 'v', 'dout')},
                                *(P[n] for n in ('q', 'k', 'v', 'dout')))
@@ -319,7 +319,7 @@ def judge(spec, P, made):
 
 
 def learned(spec, P):
-    """The parameters with a gradient. Integers and parameters from a seed have none."""
+    """Returns the parameters with a gradient. Integers and parameters from a seed have none."""
     text = str(spec['similarity'])
     return [n for n, x in sorted(P.items()) if n not in ('q', 'k', 'v', 'dout') and x.dtype.kind == 'f'
             and not (n == 'features.w' and 'favor_' in text) and not (n.startswith('sketch') and 'learned' not in text)]

@@ -1,6 +1,6 @@
-/* A training program of a user, valid C and C++: calls forward, then backward.
-   - Arguments: the sizes; a file with q, k, v and dout; a file to write dq, dk and dv to.
-   - backward_builds.py builds it with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
+/* A user's training program, which is valid C and C++. It calls forward, then backward.
+ * - Its arguments are the sizes, a file with q, k, v and dout, and a file to write dq, dk and dv to.
+ * - backward_builds.py builds it with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
 #include HEADER
 
 #include <stdio.h>

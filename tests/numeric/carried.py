@@ -91,7 +91,7 @@ def sketches():
             row, {'polysketch': options}, 64)
 
 
-# Weights that decrease with the distance: (weight, whether it may be negative).
+# Weights that decrease with the distance: {name: (weight, whether it may be negative)}.
 DECAYS = {
     'fixed': ('s * pow(0.97, i - j)', True),
     'exponential': ('exp(-0.03 * (i - j)) * s', True),

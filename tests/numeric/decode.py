@@ -4,7 +4,7 @@
 - The output of `extend` in random pieces is compared with definitions.py, and with other pieces.
 - States are compared with lists of tokens.
 - Damaged states are refused.
-- The specs are all of specs/ whose queries see no later keys, and more with a causal mask."""
+- All specs of specs/ whose queries see no later keys are tested, and more specs with a causal mask."""
 import os
 import re
 import sys
@@ -32,7 +32,7 @@ EFOLD, ESTATE, ECAPACITY, ELENGTH, EPROBLEM, EPOINTER = -15, -12, -13, -14, -1, 
 
 
 def library():
-    """The specs by name, with a mask that can be decoded."""
+    """Yields the specs by name. Each spec has a mask that can be decoded."""
     for file in sorted(os.listdir(SPECS)):
         if not file.endswith('.yaml'):
             continue
@@ -58,7 +58,7 @@ def library():
 
 
 OWN = {
-    # a ring buffer that moves; several periods of a dilated window
+    # The ring buffer moves. The dilated window has several periods.
     'ring': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}},
              'shape': {'head_dim': 8, 'value_dim': 24}},
     'ring_dilated': {'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': {'window': {'left': 9, 'dilation': 5}},
@@ -246,7 +246,7 @@ LONG = dict.fromkeys(['ring', 'ring_dilated', 'heads', 'heads_ring', 'near', 'si
                       'rows_sinks_quadratic', 'decay_ring', 'decay_sinks', 'decay_sinks_only'], 420)
 # The prefix sums of a decay with `d` begin again after 512 tokens.
 LONG |= {'decay_elements': 1050, 'decay_ring_elements': 550, 'gates_of_elements': 700}
-# their states keep all keys, and can go back to any length
+# The states of these specs keep all keys, and can go back to any length.
 EVERY = ['prepared_rope', 'values', 'rows_of_sequences', 'decay_softmax']
 # Specs whose state keeps the first and the last keys. Each value is (number of first keys, number of keys before a
 # query).
@@ -280,7 +280,7 @@ FOLDED = {
 
 
 def sizes_of(x, arrays):
-    """The output for |v|."""
+    """Returns the output for |v|."""
     spec, values = definitions.values_apart(x.spec, arrays['k'], arrays['v'])
     return definitions.attend(spec, dict(arrays), arrays['q'], arrays['k'], np.abs(values))
 
@@ -308,8 +308,8 @@ class Grown:
         self.spec = definitions.load(path)
         with open(path[:-5] + '.c') as f:
             chunk = re.search(r'[.]chunk = (\d+)', f.read())
-        # If a chunk is one tile, a row always adds the same numbers in the same order. In other forms, the order
-        # depends on the tile.
+        # If a chunk is one tile, an output row always adds the same numbers in the same order. In other forms, the
+        # order depends on the tile.
         self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE
         rng = self.rng = np.random.default_rng(sum(map(ord, name)))
         self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
@@ -661,7 +661,7 @@ def folds(folder, suite, name, spec, moves, any_order):
     check(left.fold(right) == ESTATE, 'into a damaged state was folded')
     left.block[8] ^= 1
     check((left.block == before).all(), 'a fold that failed changed the state')
-    if any_order:   # the state has room for tokens that neither state has summed
+    if any_order:   # the state has room for tokens that are not summed yet
         many = [fed([c - 1] * 2, [0, 0]) for _ in range(4)]
         got = [many[0].fold(other) for other in many[1:]]
         check(got == [0, ECAPACITY, ECAPACITY], 'too many that are not summed: %s' % got)

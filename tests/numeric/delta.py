@@ -123,7 +123,7 @@ CALLS = ['1', '1,7,64', '150', '16,3']
 
 
 def expected_of(spec, folder):
-    """The result of definitions.py for the stored inputs, and the tolerance."""
+    """Returns the result of definitions.py for the stored inputs, and the tolerance."""
     P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in definitions.read_dir(folder).items()}
     q, k, v = (P.pop(n) for n in 'qkv')
     if spec['dtype'] in HALVES:

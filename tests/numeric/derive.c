@@ -73,7 +73,7 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
     return c.graph;
 }
 
-/* A pseudo-random number between -1 and 1. */
+/* Returns a pseudo-random number between -1 and 1. */
 static double next_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -253,7 +253,7 @@ static int one(struct arena *arena, const char *folder, enum wanted wanted)
     if (in.source && wanted != GRAPHS) wrong = read_inputs(arena, folder, &in);
     if (wrong) return failed(folder, wrong);
     for (int form = 0; form < 2 && in.source; form++) {
-        const bool sums = spec->rate && spec->decay; /* parts need arrays of prefix sums, which a pass makes */
+        const bool sums = spec->rate && spec->decay; /* this form needs prefix sums, which a pass makes */
         if (sums && form == 1) break;
         struct graph *g = gradients(arena, spec, form == 1, NULL, d);
         struct text shown = {NULL, 0, 0};

@@ -42,7 +42,7 @@ def size(rng):
 
 
 def angle(rng):
-    """The angle of pair t at position i."""
+    """Returns the angle of pair t at position i."""
     by = rng.choice(['pow(10000, -t / 8.0)', '0.3', '(t + 1) * 0.01', '(t < 2 ? 1 : 0.125)', 'clamp(t * 0.1, 0, 0.5)', 'exp(-t)'])
     of = rng.choice(['i', 'i', '(i + b)', '(i % 8)', '(t % 2 ? i / 8 : i % 8)', '(int)sqrt(fabs(i))', '(i * D)'])
     return '%s * %s%s' % (of, by, rng.choice(['', '', ' + sin(t)', ' - b * 0.5', ' + H + B', ' + cos(i * 0.1)']))
@@ -180,7 +180,7 @@ def arrays(rng, spec):
 
 
 def knobs(rng):
-    """One entry of a schedule."""
+    """Draws the knobs of one entry of a schedule."""
     return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]),
                 tile_k=lambda: rng.choice([1, 7, 16, 20, 33, 64, 300]),
                 rows=lambda: rng.randrange(1, 17), vectors=lambda: rng.randrange(1, 9),

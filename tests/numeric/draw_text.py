@@ -23,7 +23,7 @@ NAMES = ['b', 'g', 'row', 'B', 'H', 'G', 'Nq', 'Nk', 'D', 'E']
 
 
 def integer(rng, depth):
-    """An integer expression in i, j, h, and sometimes another name."""
+    """Returns an integer expression in i, j, h, and sometimes another name."""
     if depth <= 0 or rng.random() < 0.2:
         return rng.choice(['i', 'j', 'i', 'j', 'h', constant(rng), 'i', 'j', 'i', 'j', constant(rng), rng.choice(NAMES)])
     a = lambda: integer(rng, depth - 1)
@@ -43,7 +43,7 @@ def integer(rng, depth):
 
 
 def real(rng, depth):
-    """A real expression of positions that is computed without rounding."""
+    """Returns a real expression of positions that is computed without rounding."""
     if depth <= 0: return '(%s) * %s' % (integer(rng, 0), eighths(rng))
     kind = rng.randrange(5)
     if kind == 0: return '((%s) * %s + %s)' % (integer(rng, depth - 1), eighths(rng), eighths(rng))
@@ -76,7 +76,7 @@ def position(rng, depth):
 
 
 def smooth(rng, depth):
-    """A bounded expression in s that is continuous in s."""
+    """Returns a bounded expression in s that is continuous in s."""
     if depth <= 0: return rng.choice(['s', 's', 's * 0.3', 's - 0.25', 'tanh(s)', eighths(rng)])
     a = lambda: smooth(rng, depth - 1)
     kind = rng.randrange(14)
@@ -98,7 +98,7 @@ def smooth(rng, depth):
 
 
 def weight(rng):
-    """A weight above 0, so that no sum vanishes."""
+    """Returns a weight above 0, so that no sum vanishes."""
     kind = rng.randrange(9)
     if kind == 0: return 'pow(1 + s, %d)' % rng.choice([2, 4])
     if kind == 1: return '(1 + %s * s + s * s)' % eighths(rng) + rng.choice([' * (1 + s * s)', '', ' * 0.5 + 2'])
@@ -138,12 +138,12 @@ EXTREME = ['1e300', '1e-300', '4.9e-324', '1e38', '1e39', '1e-46', '2147483648',
 
 
 def number(rng):
-    """A constant, usually of moderate size."""
+    """Returns a constant, usually of moderate size."""
     return rng.choice(ORDINARY if rng.random() < 0.97 else EXTREME)
 
 
 def whole(rng, depth):
-    """Any integer expression in s, i, j, h and other names."""
+    """Returns any integer expression in s, i, j, h and other names."""
     if depth <= 0: return rng.choice(['i', 'j', 'h', 'i', 'j', constant(rng), rng.choice(NAMES), re.match(r'\d*', number(rng))[0] or '1'])
     a, b = lambda: whole(rng, depth - 1), lambda: anything(rng, depth - 1)
     kind = rng.randrange(14)

@@ -55,7 +55,7 @@ def case(folder, suite, spec, target, seed):
 
 
 def philox(folder):
-    """Two known answers of Random123: for zeros, and for ones."""
+    """Compares Philox with two known answers of Random123: for zeros, and for ones."""
     zeros = [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
     ones = [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]
     for word in range(4):

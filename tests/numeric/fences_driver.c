@@ -28,7 +28,7 @@ static void say(const char *what, const char *name)
     if (failures++ < SAID) printf("%s: %s%s\n", call_name, what, name);
 }
 
-/* The signal handler. Finds the array next to the faulting address. */
+/* This signal handler finds the array next to the faulting address. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     const unsigned char *const at = info->si_addr;

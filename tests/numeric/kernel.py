@@ -18,7 +18,7 @@ SANITIZED = ['-fsanitize=address,undefined', '-fno-sanitize=null,pointer-overflo
 
 
 def best_target():
-    """The target that attnc chooses on this machine."""
+    """Returns the target that attnc chooses on this machine."""
     return next(t.name for t in targets() if t.architecture in (MACHINE, 'any') and t.chosen == 'default'
                 and not missing_flags(t.name))
 
@@ -100,7 +100,7 @@ class Description(ctypes.Structure):
         ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t)]
 
 
-BROADCAST = -2 ** 63   # ATTN_BROADCAST
+BROADCAST = -2 ** 63   # the value of ATTN_BROADCAST in attnrt.h
 
 
 class Kernel:
@@ -301,7 +301,7 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
 
 
 def runtime_objects(suite):
-    """The object files of the runtime."""
+    """Returns the object files of the runtime."""
     return suite.objects.of('runtime', ['cc', '-O2', '-fopenmp', '-fPIC'], runtime_sources())
 
 
@@ -311,7 +311,7 @@ def done_well(line, folder):
 
 
 def compiled(suite, path, folder, target, level='-O2', cc='cc'):
-    """The kernel of a spec, compiled as by a user."""
+    """Returns the kernel of a spec, compiled with a user's flags."""
     name = os.path.basename(path)[:-5]
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
     done_well([cc, level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Kernels of bf16 on matrix units, compared with definitions.py and gradient_definitions.py: every weight and mask,
+"""Compares kernels of bf16 on matrix units with definitions.py and gradient_definitions.py: every weight and mask,
 sizes around a tile register. Emulation, processor and threads give the same bits.
 
-Without matrix units, only emulated kernels run. Gradients need autograd, like gradients.py."""
+Without matrix units, only emulated kernels run. The gradients need autograd, as in gradients.py."""
 import ctypes
 import os
 import random
@@ -145,7 +145,7 @@ def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
 
 
 def allowed(shapes, first, spec):
-    """The shapes that the spec allows."""
+    """Returns the shapes that the spec allows."""
     return [s for s in shapes if max(s[first:first + 2]) <= spec['shape'].get('max_length', max(s))]
 
 
@@ -173,7 +173,7 @@ def one(folder, suite, name, seed):
 
 
 def linear(folder, suite, name, seed):
-    """The linear form, for lengths around a chunk. Queries are after, among or before the keys."""
+    """Tests the linear form, for lengths around a chunk. Queries come after, among or before the keys."""
     given = ON_UNITS | LINEAR[name]
     given = {key: value for key, value in given.items() if value != 'none' or key == 'normalize'}
     spec, emulated, units, _ = kernels(folder, suite, given)
@@ -201,7 +201,7 @@ def linear(folder, suite, name, seed):
 
 
 def linear_gradients(folder, suite, name, seed):
-    """Gradients of a linear form on matrix units, from saved values or recomputed ones."""
+    """Compares gradients of a linear form on matrix units, from saved values or from recomputed values."""
     why = autograd()
     if why:
         raise Skip(why)
@@ -330,8 +330,7 @@ def refuse():
     """Linux refuses tile data from now on: seccomp answers arch_prctl with EPERM."""
     class Program(ctypes.Structure):
         _fields_ = [('length', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
-    steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 158),               # loads the number of the system call, and tests
-                                                               # whether it is arch_prctl's
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 158),               # is the system call arch_prctl?
              (0x20, 0, 0, 16), (0x15, 0, 1, 0x1023),           # is its first argument ARCH_REQ_XCOMP_PERM?
              (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
     code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *s) for s in steps))

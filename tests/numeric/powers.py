@@ -19,7 +19,8 @@ from stored import HALVES, rounded
 from suite import Suite, check, execute
 
 SIZES = 1, 10, 0.01
-LEAST = {'f64': 2.0 ** -1022, 'f16': 2.0 ** -24}    # the smallest normal number; otherwise 2^-126
+# An error of this size may come from underflow; for other types 2^-126.
+LEAST = {'f64': 2.0 ** -1022, 'f16': 2.0 ** -24}
 ROUNDING = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}
 SHAPES = (1, 4, 2, 45, 150), (2, 2, 2, 3, 70)   # batch, heads, key/value heads, queries, keys
 
@@ -63,7 +64,7 @@ def attention(power, q, k, v, dout, single=False):
 
 
 def expected(power, arrays, dtype, rng):
-    """The expected results by name, and their tolerances."""
+    """Returns the expected results by name, and their tolerances."""
     wanted, scale = attention(power, *arrays)
     moved = [attention(power, *(a * (1 + rng.choice([-1, 1], a.shape) * 2.0 ** -24) for a in arrays), True)[0]
              for _ in range(4)]

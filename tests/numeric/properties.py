@@ -111,7 +111,7 @@ OF_KEYS = {   # a value is a part of its key
 }
 FENCED |= OF_KEYS
 FENCED_SIZES = (8, 12, 'f32'), (16, 24, 'f32'), (5, 8, 'bf16'), (24, 8, 'f32'), (12, 5, 'f32'), (64, 16, 'f16')
-# its code for x86-64-v4 has only C's vectors, no instructions by name
+# The code of this kernel for x86-64-v4 names no instructions. It has only C's vectors.
 WITHOUT_INSTRUCTIONS = {'square'}
 # Specs that are called with impossible sizes. Their states keep all tokens, the first and the last tokens, or sums.
 # Some specs have ids, prepared keys, sums that tiles add in turn, or gradients that are sums.
@@ -397,7 +397,7 @@ def every_number(folder, emitted):
     check(np.array_equal(out.reshape(-1), first), 'a number changes on its way through')
     second = np.append(first[1:], first[-1])
     v[:, :, 1] = second.reshape(1, heads, width)
-    # twice a larger value would overflow
+    # Twice a larger value would overflow.
     small = np.abs(v).max(2, keepdims=True) < (2.0 ** 127 if run.stored == 'bf16' else np.inf)
     v = np.where(small, v, 0)
     out, mean = run({}, zeros[:, :, :1], zeros, v), v.astype(np.float64).mean(2, keepdims=True).astype(np.float32)
@@ -518,7 +518,7 @@ def fences(folder, suite, spec, target):
 
 
 def fenced():
-    """The cases: a few sizes of each form and target, or all with ATTN_FENCES=all."""
+    """Yields the cases: a few sizes of each form and target, or all sizes with ATTN_FENCES=all."""
     arm = platform.machine() in ('aarch64', 'arm64')
     for t, target in enumerate(['generic', 'aarch64'] if arm else
                                ['generic', 'x86-64-v2', 'x86-64-v3', 'x86-64-v4']):

@@ -42,7 +42,7 @@ DRAWS = 8        # the maximum number of specs drawn for one case
 GUARD = 4096
 STEP = 1e-3      # the largest of three steps; 1/2 and 1/4 of it cancel the leading errors
 ALIKE = 1e-6     # the maximum difference between the slopes of two steps, relative to the slope's terms
-RIGHT = 1e-5     # the maximum difference between the gradient and the slope
+RIGHT = 1e-5     # the maximum difference between the gradient and the slope, relative to the slope's terms
 LARGEST = {'head_dim': 20, 'value_dim': 20, 'sketch': 6, 'count': 8, 'hidden': 6, 'size': 20, 'degree': 8}
 
 
@@ -54,7 +54,7 @@ class Wrong(Failure):
 
 
 def small(node, key=''):
-    """The spec with sizes that compile quickly."""
+    """Returns the spec with sizes that compile quickly."""
     if isinstance(node, dict): return {k: small(v, k) for k, v in node.items()}
     if isinstance(node, list): return [small(v) for v in node]
     most = LARGEST.get(key)
@@ -110,7 +110,7 @@ def compiled(suite, d, folder):
 
 
 class Function:
-    """<out, dout> as a function of the arrays, and its gradient, from the kernel."""
+    """Computes <out, dout> of a kernel as a function of the arrays, and its gradient."""
 
     def __init__(self, kernel, d, arrays, dout):
         self.kernel, self.arrays, self.dout, library = kernel, arrays, dout, kernel.library
@@ -196,7 +196,7 @@ def slope(function, name, direction):
 
 
 def compared(d, folder, kernel):
-    """Compares the gradients of all arrays. Returns how many could be judged."""
+    """Compares the gradients of all arrays. Returns the number of arrays that could be judged."""
     spec = definitions.load(folder + '/spec.yaml')
     sizes = d['heads'], d['kv_heads'], d['n_q'], d['n_k'], d['batch']
     definitions.make_inputs(spec, folder + '/in', *sizes, d['seed'])
@@ -258,7 +258,7 @@ def told(d):
 
 
 def smaller(suite, d, wrong, folder):
-    """The smallest spec that fails in the same way, and its failure."""
+    """Returns the smallest spec that fails in the same way, and its failure."""
     if wrong.kind in suite.seen: return d, wrong
     suite.seen.add(wrong.kind)
     last = wrong

@@ -39,7 +39,7 @@ def neighbourhood(rng):
 
 
 def striped(rng):
-    """A periodic mask, alone or combined with other masks."""
+    """Returns a periodic mask, alone or combined with other masks."""
     d, w = rng.choice([2, 3, 4, 5, 7, 8, 12]), rng.randrange(1, 12)
     period = rng.choice([5, 8, 16, 24, 48, 64])
     run = rng.randrange(1, period)
@@ -121,7 +121,7 @@ def in_order(folder):
 
 
 def answer(spec, folder, of_kernel=False):
-    """The expected output, the scale of its rows, and the tolerance."""
+    """Returns the expected output, the scale of its rows, and the tolerance."""
     arrays = {n: x.astype(np.float64) for n, x in definitions.read_dir(folder).items() if n in ('q', 'k', 'v')}
     q, k, v = arrays['q'], arrays['k'], arrays['v']
     P = {n: x for n, x in definitions.read_dir(folder).items() if n in ('document', 'lengths', 'blocks')}

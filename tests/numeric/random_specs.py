@@ -179,13 +179,13 @@ def command(suite, d, *words, seconds='unlimited'):
 
 
 def error_of(text):
-    """The first error in the output of a compiler or attnc."""
+    """Returns the first error in the output of a compiler or attnc."""
     found = re.search(r'error: (.*)', text)
     return found[1] if found else text.strip()[:200]
 
 
 def kind_of(text):
-    """The kind of an error: its text without details of the spec."""
+    """Returns the kind of an error: its text without details of the spec."""
     return re.sub(r"'[^']*'|\d+", '_', error_of(text.replace('‘', "'").replace('’', "'")))
 
 
@@ -279,12 +279,13 @@ def compared(suite, d, folder, path, linear):
 
 
 def times(why):
-    """The error in a judge's message, relative to the tolerance."""
+    """Returns the error in a judge's message, relative to the tolerance."""
     return float(re.search(r'off by (\S+) times|$', why)[1] or 'inf')
 
 
 def accurate_if_quadratic(suite, d, folder, path, judge):
-    """Whether the quadratic form is within the tolerance. A linear form loses more digits if features cancel."""
+    """Returns whether the quadratic form is within the tolerance. A linear form loses more digits if features
+    cancel."""
     with open(path) as f: spec = yaml.safe_load(f)
     other = os.path.join(folder, 'quadratic.yaml')
     with open(other, 'w') as f:
@@ -308,7 +309,7 @@ def differentiated(suite, d, folder, path):
 
 
 def differentiated_once(suite, d, folder, path, spec, seed):
-    """Returns the errors, or ''."""
+    """Compares the gradients once. Returns the errors, or ''."""
     P = backward.inputs(folder + '/in', spec, (d['batch'], d['heads'], d['kv_heads'], d['n_q'], d['n_k']), seed)
     run(suite, d, folder, path)
     names = [*backward.wanted_of(spec), *('d' + n for n in backward.learned(spec, P))]
@@ -368,7 +369,7 @@ def told(d):
 
 
 def smaller(suite, d, wrong, folder, numbers):
-    """The smallest spec that fails in the same way, and its failure."""
+    """Returns the smallest spec that fails in the same way, and its failure."""
     if wrong.kind in suite.seen: return d, wrong
     suite.seen.add(wrong.kind)
     last = wrong

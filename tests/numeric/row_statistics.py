@@ -99,7 +99,7 @@ def spec_of(name):
 
 
 def array(kernel, shape, gaps):
-    """An array of NaN, and a view of it for a call to write."""
+    """Returns an array of NaN, and a view of it for a call to write."""
     B, H, n = shape
     memory = np.full((B, n, H + 1, 3) if gaps else (B, H, n), np.nan, kernel.dtype)
     return memory, memory[:, :, :H, 1].transpose(0, 2, 1) if gaps else memory

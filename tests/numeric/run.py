@@ -65,7 +65,7 @@ SIMILARITY['named'] = [
     {'softmax': {'modify': 's * log(Nk + 1) / sqrt(D) + cos(1000000 * (row + 1) - 900 * j) * clamp(i - j, -3, H + 2) / (B + 2)'}},
     {'custom': {'weight': '(1.25 + sin(0.02 * i + j + b)) * (1 + s * s / D) + (row < Nq / 2) + (int)(j * 0.1) * (E + G) * 0.01'}},
     {'custom': {'weight': '(0.5 + s) * (0.5 + s) * (2 + cos(i * 0.7 + b)) * (1 + (int)sqrt(j) % 3 + log1p(j)) + 0.5'}}]
-BLOCKS = [16, 100]   # for `local: exact`
+BLOCKS = [16, 100]   # block sizes for `local: exact`
 
 # Specs with weights of both signs, with high powers, and with projected keys. Normalisations and preparations are
 # such that no denominator is near 0.
@@ -173,7 +173,7 @@ DOCUMENTS += [('lengths', {'linear': {'features': 'taylor1'}}, 'sorted', {}),
 UNDER_UNIONS = ['softmax', {'linear': {'features': 'elu_plus_one'}}, {'softmax': {'cap': 3.0}},
                 {'polynomial': {'degree': 2}}, {'linear': {'features': 'hedgehog'}}]
 
-# (similarity, mask, probability, other keys), with dropout.
+# Each is (similarity, mask, probability, other keys), for a spec with dropout.
 DROPPED = [('softmax', 'causal', 0.25, {}), ('softmax', 'none', 0.9, {'normalize': {'sum_plus': 1}}),
            ({'softmax': {'cap': 3.0, 'bias': 'alibi'}}, {'window': {'left': 40, 'right': 3}}, 0.5, {}),
            ({'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, 'causal', 0.1, {}),
@@ -245,7 +245,7 @@ NORMALIZE = {'default': [None], 'sum': ['sum'], 'plus_1': [{'sum_plus': 1}], 'pl
              'sink': [{'sink': 'h * 0.5 - i * 0.1'}, {'sink': 0}, {'sink': 'i % 7 * 10 - 30'}, {'sink': -2.5}],
              'unnormalized': ['none']}
 SIZES = {'8x24': (8, 24), '24x64': (24, 64), '64': (64, None), '64x80': (64, 80), '80x8': (80, 8), '80x128': (80, 128),
-         # Names with `keys`: values are keys.
+         # With a name that begins with keys, the values are the keys.
          '128x64': (128, 64), 'keys_72x64': (72, 64), 'keys_24': (24, None), 'keys_40x13': (40, 13)}
 DTYPES = ['f32', 'f64']
 
@@ -255,12 +255,12 @@ GROUPS = [(1, 1), (3, 3), (2, 1), (6, 3), (4, 1), (8, 2)]
 SHAPES_EACH = 2
 ORDER = {'document%d' % n: one[2] for n, one in enumerate(DOCUMENTS)}
 
-OTHER_TARGETS = ['', *targets_of('x86_64', 'any')]  # '': attnc's default list
+OTHER_TARGETS = ['', *targets_of('x86_64', 'any')]  # '' selects attnc's default list of targets
 OTHERS = 5
 
 
 def spec_of(row, turn, name):
-    """The spec of a row of choices. `turn` counts the uses of each choice."""
+    """Returns the spec of a row of choices. `turn` counts the uses of each choice."""
     def take(table, key):
         variants, n = table[row[key]], turn.get((key, row[key]), 0)
         turn[key, row[key]] = n + 1

@@ -7,7 +7,7 @@ LEVELS = [['||'], ['&&'], ['==', '!='], ['<', '<=', '>', '>='], ['+', '-'], ['*'
 
 
 def parse(text):
-    """An expression as nested lists: [operator or function, operand…]."""
+    """Returns an expression as nested lists: [operator or function, operand…]."""
     tokens = TOKEN.findall(text) + ['']
 
     def take():
@@ -77,7 +77,7 @@ def numbers(x):
 
 
 def trees(x):
-    """Smaller YAML values."""
+    """Yields smaller YAML values."""
     if isinstance(x, dict):
         for key in x: yield {k: v for k, v in x.items() if k != key}
         if len(x) == 1: # A choice with options is replaced by the choice alone, and by one with smaller options.
@@ -96,7 +96,7 @@ def trees(x):
 
 
 def drawn(d):
-    """Smaller draws: smaller specs first, then simpler builds and runs."""
+    """Yields smaller draws: smaller specs first, then simpler builds and runs."""
     spec = d['spec']
     for key in ('similarity', 'mask'):
         for plain in ('softmax', 'causal'):

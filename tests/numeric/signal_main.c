@@ -39,7 +39,7 @@ static void handle(int number)
 {
     (void)number;
     if (!running) return;
-#ifdef ATTN_EMULATE_TILES /* A real signal handler needs no such copy: the system saves tile registers. */
+#ifdef ATTN_EMULATE_TILES /* This copy replaces the one that the system makes of real tile registers. */
     __typeof__(emulated_tile[0]) saved[8];
     memcpy(saved, emulated_tile, sizeof saved);
 #endif

@@ -85,7 +85,7 @@ def specs():
 
 
 def same(a, b):
-    """True where the bits are equal."""
+    """Returns an array that is True where the bits are equal."""
     return a.view(np.uint64 if a.itemsize == 8 else np.uint32) == b.view(np.uint64 if b.itemsize == 8 else np.uint32)
 
 

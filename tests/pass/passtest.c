@@ -20,7 +20,7 @@
 #include <string.h>
 
 static const double tolerance = 1e-9;
-/* The problems: several heads; fewer queries than keys; more queries than keys; a single query and key. */
+/* The problems have several heads, fewer queries than keys, more queries than keys, or a single query and key. */
 static const struct problem_size sizes[] = {{2, 2, 2, 21, 21}, {1, 1, 2, 5, 40}, {1, 2, 1, 39, 17}, {1, 1, 1, 1, 1}};
 
 struct either {

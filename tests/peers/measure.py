@@ -48,7 +48,7 @@ def later(make, *arguments):
 
 
 def seconds(call, times=1):
-    """The mean time of several calls."""
+    """Returns the mean time of several calls."""
     time.sleep(REST)
     start = time.perf_counter()
     for _ in range(times):

@@ -1,7 +1,7 @@
-/* Attention as a C user writes it with OpenBLAS, for comparison.
-   - Each block takes two calls of sgemm, and loops that the compiler vectorises.
-   - q, k, v, out: [heads, n, 64]
-   - Threads share blocks and heads (softmax), or heads (polysketch). OpenBLAS runs on one thread. */
+/* Computes attention as a C user writes it with OpenBLAS, for comparison.
+ * - Each block takes two calls of sgemm, and loops that the compiler vectorises.
+ * - q, k, v and out are [heads, n, 64].
+ * - Threads share blocks and heads for softmax, or heads for polysketch. OpenBLAS runs on one thread. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int omp_get_thread_num(void)
 
 enum { D = 64, R = 32, F = R * (R + 1) / 2, V = D + 1, ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-/* The declaration of <cblas.h>, so that OpenBLAS's headers are not needed. */
+/* This function is declared here, so that OpenBLAS's headers are not needed. */
 void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);
 int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v,
@@ -114,7 +114,7 @@ static void sketch_rows(int64_t rows, const float *x, const float *g, float *hal
         for (int64_t a = 0; a < R; a++) sketch[i * R + a] = factor * halves[i * 2 * R + a] * halves[i * 2 * R + R + a];
 }
 
-/* The features of a row s: s[a] * s[b] for a <= b, times `twice` if a < b. */
+/* Computes the features of a row s. They are s[a] * s[b] for a <= b, multiplied by `twice` if a < b. */
 static void feature_rows(int64_t rows, const float *sketch, float twice, float *feature)
 {
     for (int64_t i = 0; i < rows; i++) {

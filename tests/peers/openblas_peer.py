@@ -12,7 +12,7 @@ PEER = 'OpenBLAS'
 
 
 def folder():
-    """The folder of libopenblas.so: unpacked, or the system's."""
+    """Returns the folder of libopenblas.so: unpacked, or the system's."""
     found = glob.glob(os.path.join(WORK, 'openblas/usr/lib/*/openblas-pthread/libopenblas.so')) + glob.glob(
         '/usr/lib/*/openblas-*/libopenblas.so')
     found += glob.glob('/usr/lib*/libopenblas.so')

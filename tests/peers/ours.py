@@ -46,7 +46,7 @@ class Description(ctypes.Structure):
 
 
 def compiler():
-    """The C compiler that attnc would use."""
+    """Returns the C compiler that attnc would use."""
     words = os.environ.get('ATTNC_CC', '').split()
     if words:
         return words

@@ -97,7 +97,7 @@ def setup():
 
 
 def processor():
-    """The processor's model from /proc/cpuinfo."""
+    """Returns the processor's model from /proc/cpuinfo."""
     entries = {}
     with open('/proc/cpuinfo') as f:
         for line in f:
@@ -172,7 +172,7 @@ def by_job(rows):
 
 
 def shown_table(rows):
-    """The table in the project's README.md: the first row of each job."""
+    """Returns the table in the project's README.md: the first row of each job."""
     first = {}
     for r in rows:
         if 'error' not in r:

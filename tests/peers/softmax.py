@@ -1,4 +1,4 @@
-"""Softmax attention in f32, for every library with an operator for it."""
+"""Measures softmax attention in f32, for every library with an operator for it."""
 from measure import normal, row
 from ours import FromPython, Kernel
 
@@ -22,7 +22,7 @@ def short_job(model, batch, heads, n, dim, causal):
 
 
 def problem(batch, heads, n, dim, causal):
-    """The kernel of specs/, and standard normal q, k and v."""
+    """Returns the kernel of specs/, and standard normal q, k and v."""
     return ('softmax_causal' if causal else 'softmax', {'shape.head_dim': dim},
             [normal(seed, batch, heads, n, dim) for seed in (1, 2, 3)])
 

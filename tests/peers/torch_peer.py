@@ -52,7 +52,7 @@ def carried_loop(q, k, v, block, features, near, plus, step=None):
 
 
 def carried_all(q, k, v, block, features, near, plus):
-    """All blocks at once: states, their running sums, and products."""
+    """Computes all blocks at once: states, their running sums, and products."""
     heads, n, _ = q.shape
     cut = lambda x: x.reshape(heads, n // block, block, x.shape[-1])
     qc, kc, vc = cut(q), cut(k), cut(with_ones(v))
@@ -63,7 +63,7 @@ def carried_all(q, k, v, block, features, near, plus):
 
 
 def compiled_step(features, near, plus):
-    """The body of the loop, compiled by torch.compile."""
+    """Compiles the body of the loop with torch.compile."""
     torch._dynamo.reset()
 
     def step(qc, kc, vc, state):
@@ -129,7 +129,7 @@ def sketch_of(g1, g2):
 
 
 def polysketch_exact(q, k, v, sketch, block):
-    """Weights inside a block are <q, k>^4. Weights between blocks are sketched."""
+    """Computes attention whose weights inside a block are <q, k>^4. Weights between blocks are sketched."""
     both = lambda x: torch.cat([x, sketch(x)], -1)
     d = q.shape[-1]
     return carried_loop(both(q), both(k), v, block, lambda x: tensored(x[..., d:]),
@@ -350,7 +350,7 @@ def linear_rows(options, n):
 # ---- linear against quadratic, in each library
 
 def naive_elu(q, k, v):
-    """The formula as written: a running sum of phi(k) v^T."""
+    """Computes the formula as written, with a running sum of phi(k) v^T."""
     f, g, v1 = elu_plus_one(q), elu_plus_one(k), with_ones(v)
     return divide(torch.einsum('hnf,hnfe->hne', f, torch.einsum('hnf,hne->hnfe', g, v1).cumsum(1)), 0)
 

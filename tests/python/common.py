@@ -22,7 +22,7 @@ def case(function):
 
 
 def small(spec, **more):
-    """A kernel with 8 elements per row."""
+    """Returns a kernel with 8 elements per row."""
     return attnc.kernel(spec, set={'shape.head_dim': 8, 'shape.value_dim': 8, **more})
 
 

@@ -12,7 +12,7 @@ def inputs(**sizes):
 
 
 def softmax(q, k, v):
-    """Causal attention. The last query is at the last key."""
+    """Computes causal attention. The last query is at the last key."""
     group = q.shape[-3] // k.shape[-3]
     logit = jnp.einsum('...id,...jd->...ij', q, jnp.repeat(k, group, -3)) / np.sqrt(q.shape[-1])
     seen = np.arange(k.shape[-2]) <= np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2]

@@ -1,4 +1,4 @@
-"""Small models of transformers with random weights, and what is compared of them."""
+"""Makes small models of transformers with random weights, and computes what tests compare."""
 import torch
 import transformers
 
@@ -46,7 +46,7 @@ CONFIGS = {'Gemma3': 'Gemma3TextConfig'}
 
 
 def model_of(name, implementation='eager', **changes):
-    """A small model with random weights, the same for every implementation."""
+    """Returns a small model with random weights, the same for every implementation."""
     torch.manual_seed(0)
     kind, settings = MODELS[name]
     settings = {**ENDS, **settings, **changes}
@@ -87,7 +87,7 @@ def kept(name, given, logits):
 
 
 def outputs(model, name, given, gradients=False):
-    """The logits of a model, and the gradients of its parameters if they are wanted."""
+    """Returns the logits of a model, and the gradients of its parameters if they are wanted."""
     given = dict(given)
     if name in OF_PAIRS:
         given['decoder_input_ids'] = ids(3, 7, 3)

@@ -44,7 +44,7 @@ def values_are_keys(folder):
     made, wanted = of_keys()
     q, k, v = arrays()
     check(made.values_are_keys and not small('softmax_causal').values_are_keys, 'values_are_keys')
-    for _ in range(2):   # the second call is not checked again
+    for _ in range(2):   # the second call skips checks of the first
         out = made(q, k)
         close(out, wanted(q, np.ascontiguousarray(k)), 1e-6, 'forward')
     says = 'softmax_causal takes no v: its values are the first 5 elements of k (values: keys)'
@@ -137,7 +137,7 @@ def gradients_are_differences(folder):
         many = [np.concatenate([a] * 20, 2) for a in (q, k, v)]
         close(made(*many, saved=attnc.Saved(), **given), made(*many, **given), 0, name + ': saved= changes the result')
         out = made(q, k, v, saved=saved, **given)
-        # the form for few queries saves nothing
+        # Kernels for few queries save nothing.
         close(out, made(q, k, v, **given), 1e-14, name + ': saved= changes the result')
         got = made.backward(q, k, v, out, dout, saved=saved, **given)
         everything = {'q': q, 'k': k, 'v': v, **given}
@@ -251,7 +251,7 @@ def one_line(folder):
     score = 's + table[h][i - j + 1] - far[j]'
     close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': table, 'far': far}),
           wanted(np.exp(s / np.sqrt(8) + table[:, np.clip(i - j + 1, 0, 4)] - far), j <= i), 1e-5, 'arrays')
-    with warnings.catch_warnings():   # a copy would warn
+    with warnings.catch_warnings():   # a copied array would cause a warning
         warnings.simplefilter('error')
         for name, x in {'every second': table.repeat(2, 1)[:, ::2], 'turned': table.T.copy().T}.items():
             close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': x, 'far': far}),
@@ -484,7 +484,7 @@ def errors_are_exact(folder):
             ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2: q needs a multiple of the heads of k'),
             ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')):
         refuses(lambda: made(*given), kind, message)
-        refuses(lambda: made(*given), kind, message)   # refused again, after a call with these shapes
+        refuses(lambda: made(*given), kind, message)   # these calls are refused again, after their shapes were used
     made(q, k, v)
     odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
     refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned: its address …')

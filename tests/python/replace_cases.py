@@ -24,7 +24,7 @@ HALVES = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_
 
 
 def model_of(name):
-    """A small model with random weights."""
+    """Returns a small model with random weights."""
     try:
         import transformers
     except ImportError:

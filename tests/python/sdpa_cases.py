@@ -1,4 +1,5 @@
-"""attnc.torch.use(): results and gradients of scaled_dot_product_attention are those of PyTorch's own operators."""
+"""Tests attnc.torch.use(): results and gradients of scaled_dot_product_attention are those of PyTorch's own
+operators."""
 from common import *
 
 import torch

@@ -23,7 +23,7 @@ def again(tensors_):
 
 
 def sdpa(q, k, v):
-    """Causal attention. The last query is at the last key."""
+    """Computes causal attention. The last query is at the last key."""
     seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
     return F.scaled_dot_product_attention(q, k.repeat_interleave(q.shape[-3] // k.shape[-3], -3),
                                           v.repeat_interleave(q.shape[-3] // v.shape[-3], -3), attn_mask=seen)

@@ -1,4 +1,5 @@
-"""attn_implementation='attnc': models of transformers give the logits, gradients and tokens of eager attention."""
+"""Tests attn_implementation='attnc': models of transformers give the logits, gradients and tokens of eager
+attention."""
 import os
 import warnings
 

@@ -80,7 +80,7 @@ BACKWARD = {
                             'block': 16, 'shape': {'head_dim': 8, 'value_dim': 24}, 'dtype': 'f64'},
     'softmax_back_bf16': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24}, 'dtype': 'bf16'},
 }
-# batch, heads, key/value heads, queries, keys
+# The shape is (batch, heads, key/value heads, queries, keys).
 SHAPE = 2, 4, 2, 41, 67
 # Each shape is ((n_q, n_k), (heads, kv_heads), batch, threads).
 SHAPES = [((1, 1), (2, 1), 1, 1), ((15, 15), (1, 1), 2, 2), ((16, 16), (4, 2), 1, 1),
@@ -100,7 +100,7 @@ CHOICES = [('Conroe', EVERY_X86, 'generic'), ('Nehalem', EVERY_X86, 'x86-64-v2')
 
 
 def program(*names):
-    """The first of these programs that exists."""
+    """Returns the first of these programs that exists."""
     for name in names:
         if name and shutil.which(name):
             return shutil.which(name)
@@ -108,7 +108,7 @@ def program(*names):
 
 
 def arm_compiler(name):
-    """A compiler for aarch64, as a command."""
+    """Returns a compiler for aarch64, as a command."""
     if name == 'gcc':
         return [program('gcc' if ON_ARM else ARM + '-gcc')]
     if ON_ARM:
@@ -173,7 +173,7 @@ def built(folder, suite, key, cc, spec, targets, standard='gnu11', openmp=True, 
 
 
 def right(answer, name, out, again):
-    """The largest error relative to the tolerance."""
+    """Returns the largest error relative to the tolerance."""
     spec = answer.spec
     check(out.shape == answer.expected.shape,
           '%s: out has the shape %s, not %s%s' % (name, out.shape, answer.expected.shape, again))
@@ -281,7 +281,7 @@ def chooses(folder, suite, processor, targets, wanted, cc):
 
 
 def native(folder, suite, processor, wanted):
-    """`--target native` is the machine that attnc runs on."""
+    """`--target native` chooses the machine on which attnc runs."""
     if not ON_X86:
         raise Skip('this is no x86-64 processor')
     path = write_spec(folder, {'name': 'here', 'dtype': 'f32'} | SPECS['cap'])

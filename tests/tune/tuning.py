@@ -1,4 +1,4 @@
-"""The environment of the cases of attnc tune: a folder, calls of attnc, changed compilers."""
+"""Helpers of the cases of attnc tune: a folder, calls of attnc, changed compilers."""
 import json
 import os
 import sqlite3
@@ -36,7 +36,7 @@ class Tuning:
                          *arguments, **options)
 
     def trials(self, db='small.db'):
-        """The trials of all runs, as exported."""
+        """Returns the trials of all runs, as exported."""
         exported = json.loads(self.call('--export', 'json', '--db', db).stdout)
         return [trial for run in runs_of(exported) for trial in run['trials']]
 

@@ -179,7 +179,7 @@ static const struct landscape landscapes[] = {
 };
 enum { landscape_count = sizeof landscapes / sizeof *landscapes };
 
-/* The time of the point divided by that of the default point, without noise. */
+/* Returns the time of the point divided by that of the default point, without noise. */
 static double landscape_true(const struct landscape *l, const struct tune_point *p)
 {
     const struct tune_point by_default = point_default(&l->space);

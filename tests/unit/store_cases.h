@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char said[4096]; /* the captured messages; tests empty it */
+static char said[4096]; /* the captured messages, which tests empty */
 static const struct options options;
 static char folder[200];
 

@@ -79,7 +79,7 @@ static const struct expr *random_expr(struct module *m, int depth, bool integer)
     return op(m, of, a, expr_arity(of) == 2 ? random_expr(m, depth - 1, of == EXPR_POW && below(2)) : NULL);
 }
 
-/* Whether the derivative can be checked here: every subexpression is finite, and no root is of 0. */
+/* Returns whether the derivative can be checked here: every subexpression is finite, and no root is of 0. */
 static bool all_finite(const struct expr *e, const struct environment *env)
 {
     for (int k = 0; k < expr_arity(e->op); k++)

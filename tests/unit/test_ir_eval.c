@@ -113,7 +113,7 @@ static void regions_shut_out_infinities(void)
     arena_free(arena);
 }
 
-/* A contraction with the axes of its operands in every order. */
+/* Tests a contraction with the axes of its operands in every order. */
 static void contractions_agree_in_every_order(void)
 {
     struct arena *arena = arena_new();
@@ -174,7 +174,7 @@ static void noise_is_of_the_terms(void)
 static void subscripts_of_sums_may_be_any(void)
 {
     struct arena *arena = arena_new();
-    /* A convolution: the sum of q[i - t] * w[t] over all t with i - t >= 0. */
+    /* This graph is a convolution: the sum of q[i - t] * w[t] over all t with i - t >= 0. */
     struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = "
                                       "contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
@@ -245,7 +245,7 @@ static struct case_of_softmax softmax_case(struct arena *arena, struct problem_s
     return c;
 }
 
-/* One element of causal softmax attention, computed in plain C. */
+/* Returns one element of causal softmax attention, computed in plain C. */
 static double plain_softmax(const struct case_of_softmax *c, int64_t bg, int64_t m, int64_t i, int64_t e)
 {
     const double *q = c->in[0].data + ((bg * c->size.members + m) * c->size.n_q + i) * 8;

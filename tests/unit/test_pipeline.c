@@ -24,7 +24,7 @@ static int find(const char *name)
     return k;
 }
 
-/* Called after each pass. Appends its name to the text `user`. */
+/* The driver calls this function after each pass. It appends the name of the pass to the text `user`. */
 static bool note(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;

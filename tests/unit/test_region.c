@@ -36,7 +36,7 @@ static const struct expr *position(struct module *m)
     return expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, I), shift, NULL);
 }
 
-/* The number of a query head. size(M) query heads share one key/value head. */
+/* Returns the number of a query head. size(M) query heads share one key/value head. */
 static const struct expr *head(struct module *m)
 {
     return expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_INDEX, G), expr_leaf(m, EXPR_SIZE, M), NULL),

@@ -82,7 +82,7 @@ static void test_read_versions(void)
     attn_array_free(&array);
 }
 
-/* Files in Fortran order, in which the first dimension varies fastest. */
+/* Reads files in Fortran order, in which the first dimension varies fastest. */
 static void test_read_fortran_order(void)
 {
     float data[24];

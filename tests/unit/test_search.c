@@ -241,7 +241,7 @@ static void test_all_fail(void)
     }
 }
 
-/* A space with too many points to list. The search has more trials than `model` keeps. */
+/* Tests a space with too many points to list. The search has more trials than the strategy `model` keeps. */
 static void test_large_space(void)
 {
     static struct asked a, b;

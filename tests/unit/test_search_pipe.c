@@ -112,7 +112,7 @@ static void test_conversation(void)
     text_free(&out.points);
 }
 
-/* Commands that never read results, and a command that asks for no point. */
+/* Tests commands that never read results, and a command that asks for no point. */
 static void test_lists(void)
 {
     expect_points("printf '{\"point\": {\"tile_q\": 16}}\\n {\"samples\":2,\"point\":{}} \\r\\n{\"done\":true}\\n'", 2,

@@ -13,7 +13,7 @@ enum { ALL = -1, QUERIES = 700 };
 
 static const struct {
     const char *mask;
-    int64_t first, back; /* The expected result. If it is ALL, a state must store all keys. */
+    int64_t first, back; /* The expected result. If `first` is ALL, a state must store all keys. */
 } cases[] = {
     {"causal", ALL, 0},
     {"{window: {left: 30}}", 0, 30},

@@ -77,7 +77,7 @@ static void test_rows(void)
     for (int k = 0; k < 7; k++) trial_in(s, run, k, k);
     const int64_t again = trial_in(s, run, 0, 2), running = trial_in(s, run, 8, -1);
     for (int k = 1; k < 7; k++) CU_ASSERT(found(s, run, k, k));
-    CU_ASSERT(found(s, run, 0, 2));     /* the later of two trials */
+    CU_ASSERT(found(s, run, 0, 2));     /* the later of two trials is found */
     CU_ASSERT(found(s, run, 8, -1));    /* the trial was only begun */
     CU_ASSERT(found(s, second, 1, -1)); /* the trial belongs to another run */
     const struct tune_result more = result_of(0, 9), fewer = result_of(0, 1);
@@ -468,7 +468,7 @@ static void test_versions(void)
     size_t before, after;
     char *old = bytes_of(file, &before);
     enum status status;
-    struct store *s = store_open(file, true, &options, &status); /* for reading, a copy is migrated */
+    struct store *s = store_open(file, true, &options, &status); /* a reader gets a migrated copy */
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     CU_ASSERT(found(s, 1, 4, 4));
     store_close(s);

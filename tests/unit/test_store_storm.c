@@ -445,7 +445,7 @@ static void test_readonly(void)
         store_close(s);
         CU_ASSERT_EQUAL(chmod(path(name), 0444), 0);
     }
-    struct writer w = writer_start(path("closed/left.db"), 0); /* is killed below and leaves its log */
+    struct writer w = writer_start(path("closed/left.db"), 0); /* this process is killed below and leaves its log */
     struct pollfd wait = {.fd = w.from, .events = POLLIN};
     CU_ASSERT_EQUAL(poll(&wait, 1, 30000), 1);
     CU_ASSERT(killed(&w));

@@ -315,7 +315,7 @@ static void angles(void)
     CU_ASSERT(most < (F64 ? 4e-16 : 2e-7));
 }
 
-/* Whether two sines or cosines are equal up to rounding, or both are NaN. */
+/* Returns whether two sines or cosines are equal up to rounding, or both are NaN. */
 static bool close_to(double ours, double theirs)
 {
     return (isnan(ours) && isnan(theirs)) || fabs(ours - theirs) < (F64 ? 4e-16 : 2e-7);
@@ -440,8 +440,8 @@ static void sums(void)
     CU_ASSERT(fabs((double)sum[LANES - 1] - 100000 * (double)(REAL)0.1) <= 2 * ulp(1e4));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], for every remainder of rows, for long sums, with and without
-   prefetching. */
+/* Tests c[r][x] = sum over t of a[r][t] * b[t][x], for every remainder of rows, for long sums, with and without
+ * prefetching. */
 static void products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 1000, WIDTH = VECTORS * LANES };
@@ -662,7 +662,7 @@ static bool runs_here(void)
     return true;
 }
 
-/* Compares random numbers with attn_philox in every order of reading: four y, four x, and any y. */
+/* Compares random numbers with attn_philox. They are read in every order: four y, four x, and any y. */
 static void random_numbers(void)
 {
     static const uint64_t seeds[] = {0, 1, UINT64_C(0xfedcba9876543210)};
