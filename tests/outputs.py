@@ -130,7 +130,7 @@ def python_calls_kernels(place):
     close(alone.forward(q, k, v), out, 0, 'standalone')
     for threads in 1, 2, 3:
         close(soft.forward(q, k, v, threads=threads), out, 0, 'threads=%d' % threads)
-    # rows are not adjacent: [B,N,H,D], slices, a shared batch
+    # The rows of these arrays are not adjacent: [B,N,H,D], slices, a shared batch.
     turned = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (q, k, v)]
     close(soft.forward(*turned), out, 0, '[B,N,H,D]')
     wide = [np.zeros(a.shape[:-1] + (20,), 'f4') for a in (q, k, v)]

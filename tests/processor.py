@@ -1,4 +1,4 @@
-"""The targets of attnc that this processor can run."""
+"""Finds the targets of attnc that this processor can run."""
 import collections
 import functools
 import os
@@ -22,7 +22,7 @@ def targets():
 
 
 def targets_of(*architectures):
-    """The names of the targets for these architectures, or of all."""
+    """Returns the names of the targets for these architectures, or of all targets."""
     return [t.name for t in targets() if not architectures or t.architecture in architectures]
 
 

@@ -19,7 +19,7 @@ def compiled(place, spec, *options, target='generic'):
     name = re.match('name: (.*)', spec)[1]
     place.attnc('made.yaml', '--emit', 'c,h,py', '--target', target, *options)
     command = re.search(r'^COMPILE = "(.*)"$', place.read(name + '.py').decode(), re.M)[1]
-    # The build folder also has the shared library, so the static one is named.
+    # The build folder also has the shared library, so the command names the static one.
     there = '-I%s %s' % (shlex.quote(os.path.join(ROOT, 'runtime')), shlex.quote(os.path.join(BUILD, 'libattnrt.a')))
     done = execute(['sh', '-c', command.replace('$(pkg-config --cflags --libs attnrt)', there).replace('-O2', '-O0')],
                    cwd=place.folder)

@@ -86,7 +86,7 @@ def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
 
 
 def obeying_modes(*rights):
-    """The prefix of a command that makes root obey the modes of files."""
+    """Returns the prefix of a command that makes root obey the modes of files."""
     return ['setpriv', '--bounding-set=' + ','.join('-' + right for right in rights)] if os.geteuid() == 0 else []
 
 

@@ -187,7 +187,7 @@ bool stream_load(struct stream *s, const char *path)
     if (h.hash != file_hash(&h, offsetof(struct saved, hash), s->state, state)) return refuse(path, "it is damaged");
     memcpy(s->last, h.last, sizeof s->last);
     memcpy(s->next, h.next, sizeof s->next);
-    for (int64_t copy = 0; copy < s->copies; copy++) { /* fails for the state of another kernel */
+    for (int64_t copy = 0; copy < s->copies; copy++) { /* this fails if the state belongs to another kernel */
         const int64_t length = stream_length(s, copy);
         if (length < 0) return refuse(path, attn_strerror((int)length));
     }

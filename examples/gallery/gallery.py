@@ -48,7 +48,7 @@ def run(attnc, *words):
 
 
 def formula(attnc, name):
-    """The values that the kernel computes, from the comment at the top of its C."""
+    """Returns the formula that the kernel computes, from the comment at the top of its C."""
     text = run(attnc, name, '--stdout', '--emit', 'c', '--target', 'generic', '--quiet')
     return re.sub(r'^   ', '', re.search(r'^   Computes.*?(?=\n\n)', text, flags=re.M | re.S)[0], flags=re.M)
 

@@ -1,4 +1,4 @@
-/* The layers of the model. Matrix products are in dense.c, and attention is a kernel. */
+/* Computes the layers of the model. Matrix products are in dense.c, and attention is a kernel. */
 #include "model.h"
 
 #include <math.h>

@@ -92,7 +92,7 @@ struct learned {
                               * from before training, guess[1] from after it. */
 };
 
-/* Called after each step of training. */
+/* This function is called after each step of training. */
 typedef void learn_progress(int64_t step, double seconds, double bits);
 
 /* Trains a model with Adam on the first three quarters of a text. Returns 0 or an attn_error. */

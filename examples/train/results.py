@@ -25,7 +25,7 @@ def record_of(folder: str, name: str) -> Dict[str, Any]:
 
 
 def row_of(run: Run, folder: str) -> Dict[str, Any]:
-    """The row of a run in results.csv, or {}."""
+    """Returns the row of a run in results.csv, or {}."""
     kept = record_of(folder, run.name)
     if not kept:
         return {}

@@ -52,7 +52,7 @@ def evaluate(model: nn.Module, task: Task, size: int, batches: int) -> Dict[str,
 
 
 class Reverse(Task):
-    """Repeat the integers 0 to 9 in reverse order."""
+    """The model repeats the integers 0 to 9 in reverse order."""
     symbols = 10
 
     def __init__(self, length: int) -> None:
@@ -113,7 +113,7 @@ class Copying(Task):
 
 
 class Text(Task):
-    """Predict the next byte of a text."""
+    """The model predicts the next byte of a text."""
     symbols, held_out = 256, 16
 
     def __init__(self, length: int, file: str) -> None:

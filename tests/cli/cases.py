@@ -77,7 +77,7 @@ class Place:
 
 
 def temporary_files(*folders):
-    """Files that an interrupted write may have left."""
+    """Returns files that an interrupted write may have left."""
     return [f for folder in folders
             for f in glob.glob(folder + '/**', recursive=True) + glob.glob(folder + '/**/.*', recursive=True)
             if os.path.isfile(f) and not re.search(r'\.(c|h|d|npy|yaml|so|graph|loops)$', f)]

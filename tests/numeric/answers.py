@@ -30,7 +30,7 @@ def exact_definitions(seed=None):
     found.loader.exec_module(module)
 
     def angle_of(text, names, i, t):
-        """The angle in float64, with functions that are rounded once."""
+        """Returns the angle in float64, computed with functions that are rounded once."""
         functions = module.FUNCTIONS
         def rounded_once(function):
             return lambda *x: x[0] if x[0].dtype.kind == 'i' and function is np.floor else function(

@@ -27,7 +27,7 @@ def completed(row, factors, rules):
 
 
 def impossible(factors, rules):
-    """Pairs that no allowed row has."""
+    """Returns the pairs that no allowed row has."""
     return {(a, x, b, y) for a, x, b, y in all_pairs(factors) if not completed({a: x, b: y}, factors, rules)}
 
 

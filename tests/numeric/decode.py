@@ -594,7 +594,7 @@ def prepares_once(folder, suite, name):
 
 
 def folds(folder, suite, name, spec, moves, any_order):
-    """Two states are joined and continue, some with incomplete chunks."""
+    """Joins two states, some with incomplete chunks. The joined state is extended."""
     x = Grown(suite, folder, name, spec, n=LONG.get(name, CAPACITY))
     with open(os.path.join(folder, name + '.c')) as f:
         chunk = int(re.search(r'[.]chunk = (\d+)', f.read()).group(1))

@@ -388,7 +388,7 @@ def refused(folder, suite):
 
 
 def forked(folder, suite):
-    """Forks before and after the process requested permission for tile data."""
+    """Tests forks before and after the process requested permission for tile data."""
     answer, call = small(folder, suite)
     before = in_child(lambda: call().tobytes())
     out = call()

@@ -590,7 +590,7 @@ def main():
         for std, more in ('c11', ['-fopenmp']), [('gnu11', ['-fopenmp']), ('c11', [])][n % 2]:
             suite.case('silent-clang-%s%s-%s' % (std, '' if more else '-serial', name), silent, emitted, 'clang',
                        ['-std=' + std, '-fsyntax-only', *more])
-        for level in ('-O0', '-O2')[:1 + (n % 3 == 0)]:   # The cases silent-gcc-gnu11 are in symbols().
+        for level in ('-O0', '-O2')[:1 + (n % 3 == 0)]:   # symbols() also checks the warnings of gcc with gnu11
             suite.case('symbols%s-%s' % (level, name), symbols, emitted, level)
         suite.case('text-' + name, clean_text, emitted)
     for name in CARRIED:

@@ -76,7 +76,7 @@ def draw(seed, number):
     n_k = length()
     form = rng.choice(['linear', 'quadratic'])   # a single form has half of the C
     spec['algorithm'] = 'quadratic' if 'dropout' in spec else form
-    spec['shape'].pop('values', None)   # its functions have other arguments; backward.py has cases of it
+    spec['shape'].pop('values', None)   # with `values`, functions have other arguments; backward.py tests this
     if 'delta' in spec: spec['algorithm'] = 'auto'
     # a norm leaves only the sign of one or two elements, which has no gradient
     if spec.get('prepare') and spec['shape']['head_dim'] < 3: spec['shape']['head_dim'] = 4

@@ -72,7 +72,7 @@ def striped(rng):
 
 
 def draw_striped(rng, name):
-    """A periodic mask with other uses of positions, such as rope or a bias."""
+    """Returns a spec with a periodic mask and other uses of positions, such as rope or a bias."""
     similarity = rng.choice(['softmax', 'softmax', {'softmax': {'bias': 'alibi'}},
                              {'softmax': {'modify': 's - (i - j) / 64.0'}},
                              {'custom': {'weight': '(1 + s * s) * (1 + (i - j) % 3 == 0)'}}])
@@ -85,7 +85,7 @@ def draw_striped(rng, name):
 
 
 def draw(rng, name):
-    """A spec and the shapes that it is run on."""
+    """Returns a spec and the shapes that it is run on."""
     kind = rng.random()
     if kind < 0.35: similarity = 'softmax'
     elif kind < 0.45: similarity = {'polynomial': {'degree': 2, 'alpha': 2.0}}
@@ -109,7 +109,7 @@ def prepare(folder, drawn, seed):
         yaml.safe_dump(spec, f, sort_keys=False)
     read = definitions.load(folder + '/spec.yaml')
     definitions.make_inputs(read, folder, heads, kv_heads, n_q, n_k, batch, seed)
-    if os.path.exists(folder + '/document.npy') and seed % 2:  # makes the ids negative or positive, in any order
+    if os.path.exists(folder + '/document.npy') and seed % 2:  # shuffles the ids and makes some negative
         ids = np.load(folder + '/document.npy')
         np.save(folder + '/document.npy', np.random.default_rng(seed).permuted(ids, axis=1) - 2)
     return read

@@ -34,7 +34,7 @@ NORMALIZE = {'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'sink': {'sink': 'h * 0.5 
 MASKS = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20}}, 'document': 'document',
     'own_document': {'all': ['causal', 'document']},
-    'some': {'expr': 'j <= i && (i + h) % 5 != 2 && j % 7 != 0'},   # rows that see no key
+    'some': {'expr': 'j <= i && (i + h) % 5 != 2 && j % 7 != 0'},   # some rows see no key
     'prefix': {'prefix': {'length': 40}}}
 # Each value is (similarity, normalize, mask, other keys of the spec).
 CASES = {

@@ -59,7 +59,7 @@ def printed(e):
 
 
 def expressions(e):
-    """Smaller expressions, the smallest first."""
+    """Yields smaller expressions, the smallest first."""
     if isinstance(e, str):
         yield from (t for t in ('1', '2', 'i', 's') if len(t) < len(e))
         return

@@ -117,7 +117,7 @@ def compare(folder, suite, name, more):
 
 
 def refused(folder, suite):
-    """Strides and arrays that a kernel must refuse before it reads an element."""
+    """Tests strides and arrays that a kernel must refuse before it reads an element."""
     spec = spec_of('bucket')
     path = folder + '/bucket.yaml'
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)

@@ -81,7 +81,7 @@ def inputs(name, padding=None, rows=3, n=11):
 
 
 def kept(name, given, logits):
-    """The logits of positions that are no padding."""
+    """Returns the logits of positions that are not padding."""
     mask = given.get('attention_mask')
     return logits if mask is None or mask.dim() != 2 or name in OF_PAIRS else logits[mask.bool()]
 

@@ -19,7 +19,7 @@ WRAPPER = '#!/bin/sh\ncase " $* " in *.c\\ *) echo x >> "%s" ;; esac\n%sexec cc 
 
 
 def counted(folder, before=''):
-    """An environment whose C compiler counts its runs, and a function that returns the count."""
+    """Returns an environment whose C compiler counts its runs, and a function that returns the count."""
     os.makedirs(os.path.join(folder, 'bin'))
     log, wrapper = os.path.join(folder, 'log'), os.path.join(folder, 'bin', 'counted-cc')
     with open(wrapper, 'w') as f:

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Compares the code of every target with definitions.py, and checks the choice at run time.
 
-aarch64: cross compilers and qemu-aarch64. x86-64: `attnc run --target`, and qemu-x86_64 as older processors. Missing
-programs are skipped."""
+- Code for aarch64 is made by cross compilers and runs in qemu-aarch64.
+- Code for x86-64 runs by `attnc run --target`, and in qemu-x86_64 as older processors.
+- Cases whose programs are missing are skipped."""
 import os
 import platform
 import shutil

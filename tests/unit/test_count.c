@@ -145,7 +145,7 @@ static void pairs_that_are_too_many(void)
     }
 }
 
-/* Work counts visited pairs. A mask without ranges and periods does not reduce them. */
+/* The work is the number of visited pairs. A mask without ranges and periods does not reduce this number. */
 static void work_of_visited(void)
 {
     static const struct {

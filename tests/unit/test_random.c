@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Known answers for Philox 4x32 with 10 rounds, from Random123. */
+/* Compares Philox 4x32 with 10 rounds with known answers from Random123. */
 static void test_philox(void)
 {
     static const struct {
@@ -204,7 +204,7 @@ static void test_orthogonal(void)
     for (size_t k = 0; k < sizeof shape / sizeof *shape; k++) check_orthogonal(shape[k][0], shape[k][1]);
 }
 
-/* Rows of the orthogonal matrix are uniform on the sphere: checks moments over many seeds. */
+/* Checks moments over many seeds: rows of the orthogonal matrix are uniform on the sphere. */
 static void test_directions(void)
 {
     enum { SEEDS = 4000, SIZE = 4 };

@@ -382,7 +382,7 @@ static void test_draw(void)
         attn_free(range);
         attn_free(lists.list);
     }
-    /* random blocks, as in tests/numeric/definitions.py */
+    /* The blocks that tests/numeric/definitions.py draws. */
     static const struct {
         struct draw draw;
         int64_t a, among, drawn[3];

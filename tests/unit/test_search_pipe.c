@@ -80,7 +80,7 @@ static void expect_points(const char *command, int64_t trials, const char *point
 
 /* ---- commands that obey the protocol ---- */
 
-/* A Python program that checks each line it reads. If one is wrong, its last requests differ. */
+/* A Python program that checks each line it reads. If a line is wrong, the program's last requests differ. */
 static const char conversation[] =
     "python3 -c '\n"
     "import json, sys\n"
