@@ -269,8 +269,8 @@ def headers_in_cpp(place):
 
 @case()
 def other_languages(place):
-    """Compiling a kernel's C as another language gives one clear error. Its header can be included in these
-    languages."""
+    """Compiling a kernel's C as another language gives one clear error. The kernel's header can be included in
+    other languages."""
     place.needs('gcc', 'g++', 'clang-19')
     for options in [], ['--standalone']:
         place.run(['attnc', 'softmax', '--emit', 'c,h', '--set', 'emit=[forward, backward, decode]', '--set', 'mask=causal',

@@ -397,7 +397,8 @@ print(real.array.any(), (soft.forward(real, q, q) == 1).all())
 
 @case
 def python_in_a_forked_process(place):
-    """GNU's OpenMP hangs in a child that was forked after a call on several threads. Such calls raise an error."""
+    """GNU's OpenMP hangs in a child that was forked after a call on several threads. In this child, a call on
+    several threads raises an error."""
     if 'GOMP' not in execute(['sh', '-c', 'echo "void f(void); void g(void) {\n'
                               '#pragma omp parallel\nf(); }" | cc -fopenmp -x c -S -o - -']).stdout:
         raise Skip("cc has not GNU's OpenMP")

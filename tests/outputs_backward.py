@@ -67,7 +67,7 @@ def python_differentiates(place):
         for name, a, b in zip(NAMES, some, first):
             check((a is None) == (name not in wanted), 'wanted=%r gives %s' % (wanted, name))
             close(b if a is None else a, b, 0, 'wanted=%r: %s' % (wanted, name))
-    # A Saved() that was used before also serves other sizes.
+    # A Saved() that was used before can be used again for other sizes.
     small = [a[:1, :, :3] for a in (q, k, v, dout)]
     again = soft.Saved()
     soft.forward(q, k, v, saved=again)

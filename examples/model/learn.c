@@ -120,8 +120,8 @@ static int backward(struct training *t)
 {
     const struct layers *l = &t->layers;
     const int64_t width = MODEL_WIDTH;
-    back(t, MODEL_READ, l->y, l->scores, t->d_h, false); /* y = h + f(h). d_h is the gradient with respect to y; the
-                                                            part through f is added below */
+    back(t, MODEL_READ, l->y, l->scores, t->d_h, false); /* y = h + f(h). Here d_h gets the gradient with respect to
+                                                          * y. The part through f is added below. */
     back(t, MODEL_DOWN, l->up, t->d_h, t->d_up, false);
     for (int64_t k = 0; k < t->n * MODEL_UNITS; k++) t->d_up[k] = l->up[k] > 0 ? t->d_up[k] : 0;
     back(t, MODEL_UP, l->h, t->d_up, t->d_h, true);

@@ -8,7 +8,8 @@
 
 #define STEPS 2000000
 
-/* Defines the loop of one thread, on CHAINS registers of WIDTH floats. CHAINS is large enough to hide the latency. */
+/* Defines the loop of one thread, on CHAINS registers of WIDTH floats. CHAINS is large enough to hide the latency
+ * of the instructions. */
 #define PEAK_LOOP(NAME, TARGET, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static float NAME(void) \
     { \

@@ -18,7 +18,7 @@ def _rotate(x: Tensor) -> Tensor:
 
 
 class _Composed(nn.Module):
-    """Computes the attention of an attnc layer by other means, with the layer's arrays."""
+    """Computes the attention of an attnc layer with PyTorch's operations, using the layer's arrays."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()

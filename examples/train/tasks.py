@@ -64,8 +64,8 @@ class Reverse(Task):
 
 
 class Mirror(Task):
-    """Reversing for causal attention: n symbols, then n marks. At the marks, the model predicts the symbols in
-    reverse order."""
+    """The input has n symbols and then n marks. At the marks, the model predicts the symbols in reverse order.
+    Causal attention can learn this."""
     symbols = 11
 
     def __init__(self, length: int) -> None:

@@ -1,4 +1,5 @@
-"""Trains the model of one run and stores its loss curve. A continued run gives the same result."""
+"""Trains the model of one run and stores its loss curve. A run that is stopped and continued gives the result of an
+uninterrupted run."""
 from __future__ import annotations
 
 import io

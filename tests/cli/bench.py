@@ -479,7 +479,7 @@ def explain_has_gradients(place):
 
 
 def table_of(place, mask, n):
-    """Returns visited pairs, useful share and work for one length."""
+    """Returns the visited pairs, the percentage of useful pairs, and the work, for one length."""
     place.write('mask.yaml', 'similarity: softmax\nshape: {head_dim: 64}\nmask: %s\n' % mask)
     text = place.attnc('explain', 'mask.yaml', '--lengths', str(n)).stdout
     row = re.search(r'^ +%d +quadratic +(\S+) +(\S+) +(\S+)%% +(\S+) ' % n, text, re.M)

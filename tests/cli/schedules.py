@@ -46,7 +46,7 @@ def schedules_by_length(place):
     check(len(re.findall(r'if \(n_k >= 30\)', code)) == len(re.findall(r'if \(n_k >= 60\)', code)) == 2,
           'the choice by length')
 
-    # a workspace also serves all shorter sequences
+    # A workspace is also large enough for all shorter sequences.
     place.write('main.c', '#include "sketch.h"\n#include <stdio.h>\nint main(void)\n{\n'
                 '    for (int n = 0; n < 100; n++) {\n'
                 '        const struct attn_problem p = {.batch = 1, .heads = 1, .kv_heads = 1,'

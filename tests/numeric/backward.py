@@ -302,7 +302,7 @@ def judge(spec, P, made):
     for name, got in made.items():
         x, may = wanted[name], allowed[name]
         if spec['dtype'] == 'f64': may = may * 2.0 ** -29 + 1e-13 * np.abs(x).max()
-        # All terms cancel if there is one key, for example.
+        # Here all terms cancel, for example because there is only one key.
         if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most
         if 'decay' in spec and name[1:] in P and re.search(r'\b%s\b' % name[1:], str(spec['decay']['log'])):
             may = may + EPSILON[spec['dtype']] * most * k.shape[2]   # sums over positions, whose terms cancel
@@ -343,7 +343,8 @@ def case(folder, suite, spec, shapes, seed, target):
         d = '%s/%d' % (folder, at)
         P = inputs(d + '/in', spec, shape, seed + at)
         # -O0 compiles in a fifth of the time, so most cases use it.
-        slower_too = spec['dtype'] == 'bf16' and at % 2  # Also uses dot products of bf16, if the processor has them.
+        # These shapes use dot products of bf16 if the processor has them.
+        slower_too = spec['dtype'] == 'bf16' and at % 2
         flags = ('-O0' if seed // 10 % 16 else '-O2') + (' ' + SLOWER_TOO if slower_too else '')
         line = ['env', 'ATTNC_CFLAGS=' + flags, suite.attnc, 'run', path, '--in', d + '/in', '--out', d + '/out',
                 '--threads', 1 + at % 3]

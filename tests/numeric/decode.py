@@ -703,7 +703,8 @@ def remembers(folder, suite, name):
 
 
 def damaged(folder, suite):
-    """A damaged state, or one of another kernel or size, is refused and unchanged. So are impossible problems."""
+    """A state that is damaged, or that belongs to another kernel or size, is refused and stays unchanged.
+    Impossible problems are refused as well."""
     names = 'recent', 'ring', 'sinks', 'drawn'
     kernels = {}
     for name in names:

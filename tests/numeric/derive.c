@@ -1,10 +1,10 @@
 /* Computes the gradients of specs with the interpreter of graphs. usage: derive [--print | --differences] FOLDER…
    - A folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter.
-   - quadratic.NAME.npy and linear.NAME.npy are written there: the gradient NAME of each form.
+   - quadratic.NAME.npy and linear.NAME.npy are written to the folder. They have the gradient NAME of each form.
    - Saved values must give the same gradients.
-   - --print: prints the graphs instead.
-   - --differences: prints `FORM NAME a b c` instead, for a random direction. a is the gradient, b the difference of
-     the sum of out * dout, c the sum of the gradient's |terms|. */
+   - With --print, it prints the graphs instead.
+   - With --differences, it prints `FORM NAME a b c` instead, for a random direction. a is the gradient along the
+     direction, b the difference of the sum of out * dout, and c the sum of the |terms| of a. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -195,7 +195,8 @@ static const char *leave_outputs(struct arena *arena, const struct graph *g, str
     return wrong;
 }
 
-/* Evaluates each output by itself, in order, and appends it to the tensors in *in: later outputs can read it. */
+/* Evaluates the outputs one by one. Each output is appended to the tensors in *in, so that later outputs can read
+ * it. */
 static const char *leave_in_order(struct arena *arena, const struct graph *g, struct inputs *in)
 {
     const char *wrong = NULL;

@@ -251,7 +251,7 @@ static void check_threads(void)
     }
 }
 
-/* A call on the caller's threads gives the same result, even with fewer threads than requested. */
+/* A call on the caller's threads gives the result of OpenMP's threads, even with fewer threads than requested. */
 static void check_teams(void)
 {
     team = &own_team;
@@ -478,7 +478,7 @@ static void check_settings(void)
     omp_set_num_threads(8); /* a workspace for OpenMP's default then has space for 8 threads */
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 9, .n_k = 9}, one = p, two = p;
     one.threads = 1;
-    two.threads = 2; /* the difference is the memory of one thread */
+    two.threads = 2; /* the two workspaces differ by the memory of one thread */
     if (kernel->workspace(&p) + 6 * kernel->workspace(&one) < 7 * kernel->workspace(&two))
         FAIL("the workspace for OpenMP's default of 8 threads does not serve 8");
     omp_set_num_threads(usual);

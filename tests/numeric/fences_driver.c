@@ -139,7 +139,7 @@ static void forward_and_backward(struct attn_problem p, bool front, bool saves)
     release(&a);
 }
 
-/* Replaces parameters with rows of tokens by arrays with the rows of this call. */
+/* If a parameter has rows of tokens, replaces it by an array with the rows of this call. */
 static void params_of_tokens(struct arrays *a, const struct arrays *kept, const struct attn_problem *p)
 {
     for (int k = 0; k < kernel->params; k++) {

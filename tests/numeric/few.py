@@ -161,7 +161,7 @@ def apart(folder, suite, target):
 
 
 def unseen(folder, suite, name, target):
-    """NaN and infinity of a key reach only queries that see it. Those of a value also stay in their column."""
+    """NaN and infinity in k reach only queries that see the key. In v, they also stay in their column."""
     spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
     definitions.make_inputs(spec, folder + '/in', 4, 2, 5, 1100, 1, 8)
     P = definitions.read_dir(folder + '/in')

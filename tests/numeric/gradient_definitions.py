@@ -28,7 +28,7 @@ def gradients(spec, P, q, k, v, dout):
     vjp, _ = make_vjp(out)(tuple([q, k, v] + [P[n] for n in real]))
     with numpy.errstate(all='ignore'): g = vjp(dout)
     g = dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
-    # dk is also the gradient with respect to keys as values
+    # If values are keys, dk includes the gradient with respect to the values.
     if spec['shape'].get('values', 'given') == 'keys': del g['dv']
     return g
 

@@ -187,7 +187,7 @@ static void call_forward(struct attn_problem p)
     judge("forward that saves", &p, verdict, kernel->forward(&p, params, given, given, given, made, work), made, 0);
 }
 
-/* The verdict on ids, which have problem.capacity elements per sequence. */
+/* Returns the verdict on ids, which have problem.capacity elements per sequence. */
 static enum verdict of_ids(const struct attn_problem *p)
 {
     bool ids = false;

@@ -284,7 +284,7 @@ SEES = {'causal': lambda i, key: i >= key,
 
 
 def unseen(folder, suite, name):
-    """NaN and infinity of a key reach only queries that see it. Those of a value also stay in their column."""
+    """NaN and infinity in k reach only queries that see the key. In v, they also stay in their column."""
     spec, emulated, units, _ = kernels(folder, suite, SPECS[name])
     definitions.make_inputs(spec, folder + '/in', 2, 1, 150, 150, 1, 8)
     P = definitions.read_dir(folder + '/in')
@@ -305,8 +305,8 @@ def unseen(folder, suite, name):
 
 
 def unseen_gradients(folder, suite, name, pairs=False):
-    """NaN and infinity of a key reach only dq of queries that see it. Those of a query reach only dk and dv of keys
-    that it sees."""
+    """NaN and infinity of a key reach only dq of queries that see the key. NaN and infinity of a query reach only
+    dk and dv of keys that the query sees."""
     spec, emulated, units, _ = kernels(folder, suite, SPECS[name] | {'emit': ['forward', 'backward']}, pairs=pairs)
     P = backward.inputs(folder + '/in', spec, (1, 2, 1, 150, 150), 8)
     given = {x: P.pop(x) for x in ('q', 'k', 'v', 'dout')}

@@ -19,7 +19,7 @@ from stored import HALVES, rounded
 from suite import Suite, check, execute
 
 SIZES = 1, 10, 0.01
-# An error of this size may come from underflow; for other types 2^-126.
+# Underflow may cause errors of this size. For other types, the size is 2^-126.
 LEAST = {'f64': 2.0 ** -1022, 'f16': 2.0 ** -24}
 ROUNDING = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}
 SHAPES = (1, 4, 2, 45, 150), (2, 2, 2, 3, 70)   # batch, heads, key/value heads, queries, keys

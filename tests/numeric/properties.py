@@ -121,7 +121,7 @@ HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'given', 'elu', 
     'sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'emit': ['forward', 'decode'],
               'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]}},
 }
-# Rows of whole vectors, and rows with a remainder.
+# A row of 64 elements has whole vectors only. A row of 21 elements has a remainder.
 STORED = {'stored_%s_%d' % (dtype, width): {'similarity': 'softmax', 'dtype': dtype,
                                             'shape': {'head_dim': 2, 'value_dim': width}}
           for dtype in HALVES for width in (64, 21)}
@@ -194,7 +194,7 @@ UNIT = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}   # the largest relative change by
 def allowed(spec, P, q, k, v):
     out = definitions.attend(spec, P, q, k, v)
     error = definitions.allowed_error(spec, P, q, k, v, out)
-    if spec['dtype'] in HALVES:   # both sides are stored, and weights may be rounded to bf16
+    if spec['dtype'] in HALVES:   # both results are stored in 16 bits, and weights may be rounded to bf16
         weights = (np.abs(definitions.attend(spec, P, q, k, np.abs(v))).max(-1, keepdims=True)
                    if spec['dtype'] == 'bf16' else 0)
         return 2 * error + 2 * (UNIT[spec['dtype']] * np.abs(out) + OF_LINEAR_FORMS * weights)
@@ -481,7 +481,7 @@ DRIVERS = {   # Each driver has a compiler, flags, checks and environment variab
     'thread-openmp': ('clang', ['-O1', '-fopenmp', '-fsanitize=thread'], 'threads',
                       {'TSAN_OPTIONS': 'ignore_noninstrumented_modules=1'}),
 }
-FOR_ALL = ['address-clang']   # every kernel runs this driver, and one of each list of IN_TURN
+FOR_ALL = ['address-clang']   # every kernel is tested with this driver, and with one driver of each list in IN_TURN
 IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
 WITH_TABLES = {'given'}   # the workspace grows with the number of tiles
 # In these kernels, threads use tables that other threads made.

@@ -146,7 +146,8 @@ static double moved(struct arena *arena, const struct either *p, const struct pr
     return sum;
 }
 
-/* Checks by differences that `after` has the gradients of `before`. Returns NULL, or the name of a wrong output. */
+/* Checks with central differences that `after` has the gradients of `before`. Returns NULL, or the name of a wrong
+ * output. */
 static const char *compare_gradients(struct arena *arena, const struct either *before, const struct either *after)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
@@ -290,7 +291,7 @@ static const char *reads_back(struct arena *arena, const char *text)
     return same ? NULL : "the result reads back as another program";
 }
 
-/* Prints the loops of the pass one_thread: over keys, then those that merge states. */
+/* Prints the loops of the pass one_thread: the loops over keys, and then the loops that merge states. */
 static void print_alone(const struct compilation *c)
 {
     const struct stmt *const part[] = {c->one_thread.keys, c->one_thread.folds};

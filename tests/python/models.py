@@ -46,7 +46,7 @@ CONFIGS = {'Gemma3': 'Gemma3TextConfig'}
 
 
 def model_of(name, implementation='eager', **changes):
-    """Returns a small model with random weights, the same for every implementation."""
+    """Returns a small model. Its random weights do not depend on the implementation."""
     torch.manual_seed(0)
     kind, settings = MODELS[name]
     settings = {**ENDS, **settings, **changes}

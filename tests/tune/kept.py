@@ -261,7 +261,7 @@ def ended_early(t, folder):
 
 @case
 def nothing_is_left_in_shared_memory(t, folder):
-    """LLVM's OpenMP leaves a file if a process does not exit normally."""
+    """LLVM's OpenMP leaves a file in shared memory if a process does not exit normally. attnc tune removes it."""
     for statement, trials in ('', 2), ('raise(SIGSEGV);', 3), ('for (;;) pause();', 2):
         t.env.update(compiler(folder, TILE_32 if statement else NOT_32, statement, folder + '/log'))
         t.env['XDG_CACHE_HOME'] = folder + '/cache%d' % len(statement)

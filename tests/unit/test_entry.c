@@ -70,7 +70,7 @@ static unsigned char *workspace_end; /* the end of the current call's workspace 
 static void rows(const struct call *call, int64_t task, unsigned char *work)
 {
     if (work + OWN > workspace_end) abort();
-    memset(work, 0x5a, OWN); /* this memory belongs to one thread, which a sanitizer checks */
+    memset(work, 0x5a, OWN); /* only one thread may use this memory, which a sanitizer checks */
     call->out[task] += 1;
 }
 
@@ -218,7 +218,7 @@ static void listed(void)
 #endif
 
 #if BF16 || F16
-/* Every 16-bit number is preserved. Numbers in between round to the nearer one. */
+/* Every 16-bit number is preserved. A number between two 16-bit numbers is rounded to the nearer one. */
 static void sixteen_bits(void)
 {
     for (uint32_t x = 0; x < 0x10000; x++) {

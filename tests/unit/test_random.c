@@ -92,7 +92,7 @@ static void test_pieces(void)
     attn_normal_f64(5, 9, 0, 0, NULL);
 }
 
-/* Compares normal numbers with the same transform by functions of the C library. */
+/* Compares normal numbers with numbers that the functions of the C library give. */
 static void test_transform(void)
 {
     enum { VALUES = 20000 };

@@ -554,7 +554,7 @@ static void test_merge(void)
     CU_ASSERT_EQUAL(rows_of(b), 3004018);
     CU_ASSERT_EQUAL(sql_number(b, "SELECT count(*) FROM experiments"), 2);
     const struct tune_result late = result_of(5, 5), later = result_of(5, 7);
-    /* the trial was running when the file was copied; a merge takes its result later */
+    /* The trial was running when the file was copied. A later merge takes its result. */
     CU_ASSERT(store_finish(s, running, &late));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);

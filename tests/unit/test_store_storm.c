@@ -119,7 +119,8 @@ static void test_storm(void)
 {
     enum { KILLS = 50 };
     const char *file = path("storm.db");
-    struct writer other = writer_start(file, 1000000); /* must keep running when others are killed */
+    struct writer other = writer_start(file, 1000000); /* this writer must keep running when other writers are
+                                                        * killed */
     struct pollfd first = {.fd = other.from, .events = POLLIN};
     CU_ASSERT_EQUAL_FATAL(poll(&first, 1, 30000), 1);
     for (int k = 0; k < KILLS; k++) {
