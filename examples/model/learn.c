@@ -14,7 +14,7 @@ struct training {
     int threads;
     struct layers layers;
     struct window *window;
-    float *gradient, *mean, *square;              /* of each weight: its gradient, and Adam's moving averages */
+    float *gradient, *mean, *square;              /* for each weight, its gradient and Adam's averages */
     float *d_x, *d_qkv, *d_attended, *d_h, *d_up; /* gradients with respect to the activations */
     float *turned;                                /* one weight matrix, transposed */
 };

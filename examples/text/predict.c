@@ -1,4 +1,4 @@
-/* The main function of several examples: prints the percentage of bytes that kernels predict, and marks them. */
+/* The main function of several examples. It prints the percentage of bytes that each kernel predicts. */
 #include "text.h"
 
 #include <errno.h>

@@ -149,7 +149,7 @@ def decode(place):
     text = place.attnc('explain', 'elu.yaml', '--set', 'emit=[forward, decode]').stdout
     of_head, = map(int, re.findall(r'(\d+) bytes for every sequence and (?:key/value )?head, however', text))
     chunk, = map(int, re.findall(r'carried over chunks of (\d+) keys', text))
-    for r, n in zip(few, (40, 2048)):   # the bytes of the mean number of keys and values, and of a query
+    for r, n in zip(few, (40, 2048)):   # a token reads n + 8 keys and values on average
         check(r['tokens'] == 16 and r['read_bytes'] == 3 * 4 * (2 * (n + 8) * (8 + 8) + 4 * 8), 'softmax: %s' % r)
         check(0 <= r['state_bytes'] - 3 * 4 * 2 * (n + 16) * (8 + 8) < 1024, 'the state of softmax: %s' % r)
     check(len({(r['state_bytes'], r['read_bytes'], r['tokens']) for r in carried}) == 1, 'it grows: %s' % carried)

@@ -260,7 +260,7 @@ WANTED = ('dq', 'dk', 'dv')
 
 
 def wanted_of(spec):
-    """Returns the gradients of inputs. If values are keys, dv is not there."""
+    """Returns the gradients of inputs. If values are keys, there is no dv."""
     return WANTED[:2] if spec['shape'].get('values') == 'keys' else WANTED
 
 

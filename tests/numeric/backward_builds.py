@@ -93,7 +93,7 @@ def threads(folder, suite, name):
         done = execute([*before, './driver'], cwd=folder, env=environment, timeout=600, signals=True)
         if 'unexpected memory mapping' not in done.stderr:
             break
-        before = ['setarch', '-R']   # the sanitizer may not support this kernel's random addresses
+        before = ['setarch', '-R']   # turns off Linux's random addresses, which the sanitizer may not support
     check(done.returncode == 0 and not done.stderr.strip(),
           'exit status %d\n%s%s' % (done.returncode, done.stdout[-500:], done.stderr[:3000]))
 

@@ -228,7 +228,7 @@ OWN = {
                    'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'batch_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (1 + b + B) * (2 + cos(i * 0.1 + b)) * (1 + j % 3)'}},
                       'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4}},
-    # Heads see different keys. Some masks contain remainders.
+    # Heads see different keys. Some masks use the operator %.
     'heads': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && (h >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'heads_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
                    'mask': {'expr': 'j <= i && i - j < (h % 2 == 0 ? 9 : 31)'}},

@@ -29,7 +29,7 @@ def with_rate(rate, **more):
     return {'delta': {'rate': '%s / (1 + exp(-beta[b][h][t] * 4))' % rate}} | more
 
 
-# If a rate is large, the output grows without bound.
+# Rates are small, because large rates make the output grow without bound.
 FORWARD = {
     'identity': {},
     'rope': {'prepare': ['l2norm', 'rope', {'scale': {'by': 0.3}}]},
@@ -79,8 +79,8 @@ GATED = {'%s-%s' % (name, log): FORWARD[name] | {
 GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
     for n, name in enumerate(OF_D) for log in (list(ELEMENTS) if name == 'identity' else [list(ELEMENTS)[n % 2]])}
-# Specs without a linear form: weights relative to the maximum of their row, masks that no state can carry, and specs
-# that ask for the quadratic form.
+# Specs without a linear form. Some have weights relative to the maximum of their row, or masks that no state can
+# carry. The others ask for the quadratic form.
 SOFTMAX = {'similarity': 'softmax', 'normalize': 'sum'}
 WINDOW = {'mask': {'all': ['causal', {'window': {'left': 20}}]}}
 QUADRATIC = {

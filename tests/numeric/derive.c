@@ -85,7 +85,7 @@ struct inputs {
     struct problem_size size;
     struct tensor tensor[MAX_OUTPUTS];
     int tensors;
-    double *dout; /* the last tensor */
+    double *dout; /* the data of the last tensor */
 };
 
 /* Returns the sum of out * dout after array `name` was moved by `step` along the direction. */
@@ -210,7 +210,7 @@ static const char *leave_in_order(struct arena *arena, const struct graph *g, st
     return wrong;
 }
 
-/* Evaluates the gradients again, from values that forward saves, and compares them with those of the graph `computed`,
+/* Evaluates the gradients from values that forward saves. Compares them with the gradients of the graph `computed`,
    which computes these values itself. Returns the error, or NULL. */
 static const char *compare_saved(struct arena *arena, const struct spec *spec, bool linear,
                                  const struct graph *computed, const struct inputs *in, struct diagnostics *d)

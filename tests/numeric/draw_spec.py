@@ -42,7 +42,7 @@ def size(rng):
 
 
 def angle(rng):
-    """Returns the angle of pair t at position i."""
+    """Returns an expression for the angle of pair t at position i."""
     by = rng.choice(['pow(10000, -t / 8.0)', '0.3', '(t + 1) * 0.01', '(t < 2 ? 1 : 0.125)', 'clamp(t * 0.1, 0, 0.5)', 'exp(-t)'])
     of = rng.choice(['i', 'i', '(i + b)', '(i % 8)', '(t % 2 ? i / 8 : i % 8)', '(int)sqrt(fabs(i))', '(i * D)'])
     return '%s * %s%s' % (of, by, rng.choice(['', '', ' + sin(t)', ' - b * 0.5', ' + H + B', ' + cos(i * 0.1)']))
@@ -213,7 +213,7 @@ def parts_of(rng, spec):
     spec['emit'] = rng.choice([['forward', 'backward'], ['forward', 'decode'], ['forward', 'backward', 'decode']])
     if 'project' in spec or 'dense' in str(spec['similarity']): spec['emit'] = ['forward', 'backward']
     if 'decode' not in spec['emit'] or rng.random() < 0.03: return
-    # Row, Nq and Nk are not known while decoding.
+    # A state does not know `row`, Nq and Nk.
     if re.search(r'\b(row|Nq|Nk)\b', str(spec)): spec['emit'] = ['forward', 'backward']
     if spec.get('mask', 'causal') == 'causal': spec['mask'] = 'causal'
     else: spec['mask'] = {'all': rng.sample(['causal', spec['mask']], 2)}

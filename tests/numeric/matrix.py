@@ -131,7 +131,7 @@ def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
     done_well([suite.attnc, path, '-o', folder, '--target', 'x86-64-v4'], folder)
     if pairs and 'avx512_bf16' not in flags():
         raise Skip('the processor has no products of bf16')
-    # AMX fuses multiplication and addition, as the emulation does.
+    # AMX gives the bits of the emulation, because both fuse multiplication and addition.
     made, units = [], 'amx_bf16' in flags() and not pairs
     emulated = ['-DATTN_EMULATE_TILES', '-Wno-psabi', *['-march=native'] * (units or not plain)]
     if pairs: emulated = SLOWER_TOO.split()

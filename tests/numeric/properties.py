@@ -164,7 +164,7 @@ class Emitted(Made):
         return self.once('here', make)
 
     def build(self, key, source, command, sources, out, link=()):
-        # Every kernel runs the runtime, so it is compiled with -O2.
+        # The runtime is compiled with -O2, because every kernel runs it.
         objects = self.suite.objects.of(key, [*command, '-O2'], sources)
 
         def make():
@@ -483,7 +483,7 @@ DRIVERS = {   # Each driver has a compiler, flags, checks and environment variab
 }
 FOR_ALL = ['address-clang']   # every kernel is tested with this driver, and with one driver of each list in IN_TURN
 IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
-WITH_TABLES = {'given'}   # the workspace grows with the number of tiles
+WITH_TABLES = {'given'}   # kernels whose workspace grows with the number of tiles
 # In these kernels, threads use tables that other threads made.
 ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}
 

@@ -74,7 +74,7 @@ def draw(seed, number):
     spec.pop('description', None)
     length = lambda: rng.choice([rng.randrange(1, 8), rng.randrange(8, 40), rng.randrange(60, 72)])
     n_k = length()
-    form = rng.choice(['linear', 'quadratic'])   # a single form has half of the C
+    form = rng.choice(['linear', 'quadratic'])   # one form alone has half as much C
     spec['algorithm'] = 'quadratic' if 'dropout' in spec else form
     spec['shape'].pop('values', None)   # with `values`, functions have other arguments; backward.py tests this
     if 'delta' in spec: spec['algorithm'] = 'auto'
@@ -258,7 +258,7 @@ def told(d):
 
 
 def smaller(suite, d, wrong, folder):
-    """Returns the smallest spec that fails in the same way, and its failure."""
+    """Returns the smallest spec that fails as the draw `d` does, and its failure."""
     if wrong.kind in suite.seen: return d, wrong
     suite.seen.add(wrong.kind)
     last = wrong

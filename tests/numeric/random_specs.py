@@ -301,7 +301,7 @@ def differentiated(suite, d, folder, path):
     normed = 'layernorm' in str(spec.get('prepare')) or "'learned'" in str(spec['similarity'])
     if normed and spec['shape']['head_dim'] <= 2:
         return 'layernorm makes 1 and -1 of any two elements: only rounding errors are left of dq and dk'
-    for seed in range(d['seed'], d['seed'] + 3):   # weights may nearly vanish with one seed
+    for seed in range(d['seed'], d['seed'] + 3):   # with one seed, weights may be almost 0
         why = differentiated_once(suite, d, folder, path, spec, seed)
         if not why: return ''
         if times(why) > CANCELS: break
@@ -369,7 +369,7 @@ def told(d):
 
 
 def smaller(suite, d, wrong, folder, numbers):
-    """Returns the smallest spec that fails in the same way, and its failure."""
+    """Returns the smallest spec that fails as the draw `d` does, and its failure."""
     if wrong.kind in suite.seen: return d, wrong
     suite.seen.add(wrong.kind)
     last = wrong

@@ -110,8 +110,8 @@ def numpy_is_all_it_needs(python, settings):
 
 
 def it_is_for_every_python(python, settings):
-    """The wheel's tag names no Python version. The program in the wheel contains the libraries that exist as
-    archives."""
+    """The wheel's tag names no Python version. The program in the wheel is linked statically with the
+    libraries that have archives."""
     place = glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0]
     with open(glob.glob(os.path.join(place, 'attnc-*.dist-info', 'WHEEL'))[0]) as f:
         tag = re.search(r'^Tag: (.*)', f.read(), flags=re.M)[1]

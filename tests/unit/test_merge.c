@@ -80,9 +80,8 @@ static void test_half(void)
         CU_ASSERT_EQUAL(wrong, 0);
         for (int k = 0; k < MANY; k++) {
             left[k] = before[k] = (uint16_t)k;
-            right[k] = k % 3 ? (uint16_t)rand() : (uint16_t)(k ^ (rand() & 0x83ff)); /* every third number has a
-                                                                                      * size similar to its
-                                                                                      * partner's */
+            right[k] = k % 3 ? (uint16_t)rand()
+                             : (uint16_t)(k ^ (rand() & 0x83ff)); /* every third pair has similar sizes */
         }
         CU_ASSERT_EQUAL(attn_merge(&p, left, &p, right, dtype, MANY, ATTN_UNDIVIDED), 0);
         for (int k = 0; k < MANY; k++) {

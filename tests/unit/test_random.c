@@ -92,7 +92,7 @@ static void test_pieces(void)
     attn_normal_f64(5, 9, 0, 0, NULL);
 }
 
-/* Compares normal numbers with numbers that the functions of the C library give. */
+/* Compares normal numbers with numbers that are computed with functions of the C library. */
 static void test_transform(void)
 {
     enum { VALUES = 20000 };
