@@ -32,7 +32,7 @@ class Run:
     coefficients_of: str = ""  # the run whose learned coefficients this one uses
     copied: int = 0
     easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: (length, symbols to copy)
-    broken: bool = False       # control: queries and keys get no gradients
+    broken: bool = False       # this run is a control: its queries and keys get no gradients
 
     @property
     def name(self) -> str:

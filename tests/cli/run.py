@@ -201,7 +201,7 @@ def a_failing_spec_spoils_no_other(place):
 
 @case
 def same_bytes(place):
-    """A second run has the same bytes, in another folder, time, home and language."""
+    """attnc writes the same bytes in another folder, at another time, and with another home and language."""
     os.makedirs(place.path('else', 'where'))
     for n in '1234':
         os.mkdir(place.path(n))
@@ -640,7 +640,7 @@ def awkward_specs_compile(place):
     place.attnc('check', 'any.yaml', '--target', 'generic,native', timeout=300)
     place.write('windows.yaml', SOFTMAX.replace('mask: causal\n', '') + 'mask: {all: [%s]}\n'
                 % ', '.join('{window: {left: %d, right: %d}}' % (k + 40, 99 - k) for k in range(60)))
-    # it takes 3 s, or longer on a busy machine
+    # This check takes 3 s, or longer on a busy machine.
     place.attnc('check', 'windows.yaml', '--target', 'generic', timeout=900)
     place.attnc('any.yaml', '--target', 'generic,x86-64-v4')
     check(b'--target x86-64-v4,generic\n' in place.read('any.c'), 'the better target is not the first')

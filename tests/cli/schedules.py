@@ -96,7 +96,7 @@ def every_knob_can_be_set(place):
 
 @case
 def schedules_of_gradients(place):
-    """Knobs under `backward` apply only to gradients. The number of threads does not change bits."""
+    """Knobs under `backward` apply only to gradients. The number of threads does not change the bits of gradients."""
     backward = SOFTMAX + 'emit: [forward, backward]\n'
     listed = backward + ('schedule: [{tile_q: 32}, {from: 20, backward: {tile_q: 32, sweep: 0}}, '
                          '{from: 40, backward: {tile_k: 8}}, {from: 50}]\n')

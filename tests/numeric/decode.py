@@ -358,7 +358,7 @@ class Grown:
         at = np.array([state.length(b) for b in range(self.batch)])
         while (at < upto).any():
             lengths = np.minimum([next(sizes) for _ in at], np.subtract(upto, at))
-            if self.shares_rows:   # one sequence at a time
+            if self.shares_rows:   # each call extends only one sequence
                 lengths *= np.arange(self.batch) == np.argmax((at < upto) * self.rng.random(self.batch))
             n = int(lengths.max()) + int(self.rng.integers(3))
             given = [np.full(x.shape[:2] + (n,) + x.shape[3:], np.nan) for x in (self.q, self.k, self.v)]

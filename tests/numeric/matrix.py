@@ -113,7 +113,7 @@ GRADIENTS = ['causal', 'one', 'eight', 'odd', 'wide', 'alibi', 'documents', 'pad
              'rope', 'sum-plus', 'norm', 'cosine', 'short', 'dropout', 'dropout-window']
 # Specs whose dq is computed in separate loops, or from keys prepared in f32.
 APART = {'blocks', 'lists', 'heads', 'rope', 'dilated', 'norm', 'cosine'}
-SHORT = {'alibi', 'dense', 'blocks', 'heads', 'scale', 'prefix', 'rope'}  # definitions.py is slow for these
+SHORT = {'alibi', 'dense', 'blocks', 'heads', 'scale', 'prefix', 'rope'}  # definitions.py is slow for these specs
 
 
 def flags():
@@ -248,7 +248,7 @@ def gradients(folder, suite, name, seed, pairs=False):
         except Failure as failure:
             wrong.append(here + str(failure))
         others = [(emulated, 'of 3 threads', made, 3, True)] + [
-            # A kernel for at most 16 queries computes what was not saved in f32.
+            # For at most 16 queries, kernels recompute in f32 what was not saved.
             (emulated, 'where nothing is saved', made, 2, False) for _ in range(shape[3] > 16)] + [
             (emulated, 'of %s alone' % ' and '.join(w), w, 2, True) for w in (['dq'], ['dk'], ['dv'], ['dq', 'dv'])] + [
             (units, 'of the processor on %d threads' % threads, made, threads, True) for threads in (1, 3) if units]
@@ -372,7 +372,7 @@ def small(folder, suite):
 
 
 def refused(folder, suite):
-    """Without matrix units, the next best version runs."""
+    """Without matrix units, the next best version of the code runs."""
     if 'amx_bf16' not in flags():
         raise Skip('the processor has no matrix units')
     answer, call = small(folder, suite)

@@ -166,7 +166,6 @@ def jobs_table(rows):
 
 
 def by_job(rows):
-    """Groups the rows by job."""
     order = list(dict.fromkeys(r['job'] for r in rows))
     return sorted(rows, key=lambda r: order.index(r['job']))
 

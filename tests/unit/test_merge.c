@@ -166,7 +166,7 @@ static void test_errors(void)
     c.n_q = 0;
     CU_ASSERT_EQUAL(attn_merge(&c, NULL, &c, NULL, ATTN_F32, WIDTH, ATTN_LOGARITHMS), 0);
     c = a;
-    c.statistics_at = (struct attn_strides){.batch = ALL, .head = 0, .row = 1}; /* heads that share memory */
+    c.statistics_at = (struct attn_strides){.batch = ALL, .head = 0, .row = 1}; /* the heads share memory */
     CU_ASSERT_EQUAL(MERGE(&c, &b), ATTN_EPROBLEM);
     c.statistics_at = (struct attn_strides){.batch = ALL, .head = -ROWS, .row = 1};
     CU_ASSERT_EQUAL(MERGE(&c, &b), ATTN_EPROBLEM);

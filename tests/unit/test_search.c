@@ -132,7 +132,8 @@ static void test_order(void)
         }
 }
 
-/* The strategy `random`: a short search begins like a longer one. Without a limit it asks for all points. */
+/* Tests the strategy `random`. A short search begins like a longer one. A search without a limit asks for all points.
+ */
 static void test_random(void)
 {
     static struct asked a, b;

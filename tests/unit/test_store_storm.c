@@ -146,7 +146,7 @@ static void test_storm(void)
                                 *t = bsearch(&key, runs->trial, (size_t)runs->trials, sizeof key, by_id);
         if (!t || t->result.samples < reports[k].samples || t->result.work != reports[k].number + 1.0) lost++;
     }
-    for (int k = 0; k < runs->trials; k++) { /* unreported results are complete, too */
+    for (int k = 0; k < runs->trials; k++) { /* unreported results are complete as well */
         const struct tune_trial *t = &runs->trial[k];
         if (!tune_ended(&t->result)) {
             running++;
