@@ -116,7 +116,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -180,8 +180,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -196,7 +196,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -206,14 +207,14 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -240,8 +241,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -255,8 +256,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL);
 }
 
-/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -283,7 +284,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v4 for any number of rows and vectors, one vector at a time. */
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor)
@@ -314,15 +315,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -336,7 +337,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
 TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -356,7 +357,7 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
         }
 }
 
-/* solve_v4 for up to 4 vectors of lanes. */
+/* Like solve_v4, for up to 4 vectors of lanes. */
 TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -376,7 +377,7 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -430,7 +431,7 @@ TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, floa
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -669,7 +670,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -727,8 +728,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -743,7 +744,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -753,14 +755,14 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -787,8 +789,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -802,8 +804,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL);
 }
 
-/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -830,7 +832,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v3 for any number of rows and vectors, one vector at a time. */
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor)
@@ -861,15 +863,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -883,7 +885,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
 TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -903,7 +905,7 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
         }
 }
 
-/* solve_v3 for up to 4 vectors of lanes. */
+/* Like solve_v3, for up to 4 vectors of lanes. */
 TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -923,7 +925,7 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -977,7 +979,7 @@ TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, floa
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1214,7 +1216,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
@@ -1265,8 +1267,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -1281,7 +1283,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -1291,14 +1294,14 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -1324,8 +1327,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor)
@@ -1339,8 +1342,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL);
 }
 
-/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1367,7 +1370,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* block_any for any number of rows and vectors, one vector at a time. */
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor)
@@ -1398,15 +1401,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1420,7 +1423,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
 INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -1440,7 +1443,7 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
         }
 }
 
-/* solve_any for up to 4 vectors of lanes. */
+/* Like solve_any, for up to 4 vectors of lanes. */
 INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -1460,7 +1463,7 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1514,7 +1517,7 @@ APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void deltanet_linear_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1737,10 +1740,11 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
 
 /* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 };
 
 static struct version version(int64_t n_k)
@@ -1764,8 +1768,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
-   change later. */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1776,7 +1780,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -1804,8 +1808,11 @@ int deltanet_params_init(struct deltanet_params *params, uint64_t seed, void *st
     return 0;
 }
 
-/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
-   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
+   `given` is NULL, the array is contiguous. Returns an error if
+   - a stride is negative,
+   - the offset of an element overflows, or
+   - the array is not aligned to its elements. */
 static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
     size_t element)
 {
@@ -1866,10 +1873,11 @@ struct work {
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* bytes of the workspace for each thread */
+    size_t bytes; /* bytes of workspace per thread */
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -1898,8 +1906,8 @@ static void work_on(void *work)
     for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
 }
 
-/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
-   costs about 2^15. */
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +

@@ -198,14 +198,18 @@ INLINE void await_number(const int64_t *number, int64_t to)
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number `number` of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
-    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
-    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
 };
 
-/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -213,8 +217,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
-   `segment`. */
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -255,7 +259,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -269,7 +273,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -335,8 +340,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -347,8 +352,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -363,7 +368,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -373,14 +379,14 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -411,8 +417,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -426,8 +432,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -455,7 +461,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v4 for any number of rows and vectors, one vector at a time. */
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -487,15 +493,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -509,7 +515,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
 TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -529,7 +535,7 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
         }
 }
 
-/* solve_v4 for up to 4 vectors of lanes. */
+/* Like solve_v4, for up to 4 vectors of lanes. */
 TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -549,8 +555,8 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -578,7 +584,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -687,7 +693,7 @@ TARGET_v4 APART void dot16_v4(int64_t rows, const float *w, int64_t w_row, int64
     solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1026,7 +1032,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2390,7 +2396,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_v4(const struct call
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2650,7 +2656,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2844,7 +2850,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3459,7 +3465,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_p
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4181,7 +4187,7 @@ TARGET_v4 static void gated_deltanet_linear_dk_v4(const struct call *call, int64
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_dbeta_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4717,7 +4723,7 @@ TARGET_v4 static void gated_deltanet_linear_dlog_decay_k_v4(const struct call *c
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4759,7 +4765,7 @@ TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *ca
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4810,7 +4816,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -4882,8 +4888,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -4894,8 +4900,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -4910,7 +4916,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -4920,14 +4927,14 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -4958,8 +4965,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -4973,8 +4980,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5002,7 +5009,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v3 for any number of rows and vectors, one vector at a time. */
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -5034,15 +5041,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5056,7 +5063,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
 TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -5076,7 +5083,7 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
         }
 }
 
-/* solve_v3 for up to 4 vectors of lanes. */
+/* Like solve_v3, for up to 4 vectors of lanes. */
 TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -5096,8 +5103,8 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -5125,7 +5132,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5234,7 +5241,7 @@ TARGET_v3 APART void dot16_v3(int64_t rows, const float *w, int64_t w_row, int64
     solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5573,7 +5580,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -6937,7 +6944,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_v3(const struct call
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7197,7 +7204,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7391,7 +7398,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -8006,7 +8013,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_p
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -8728,7 +8735,7 @@ TARGET_v3 static void gated_deltanet_linear_dk_v3(const struct call *call, int64
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_dbeta_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -9264,7 +9271,7 @@ TARGET_v3 static void gated_deltanet_linear_dlog_decay_k_v3(const struct call *c
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -9306,7 +9313,7 @@ TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *ca
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -9355,7 +9362,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
@@ -9420,8 +9427,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -9432,8 +9439,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -9448,7 +9455,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -9458,14 +9466,14 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -9495,8 +9503,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -9510,8 +9518,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -9539,7 +9547,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* block_any for any number of rows and vectors, one vector at a time. */
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -9571,15 +9579,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -9593,7 +9601,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
 INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
     int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -9613,7 +9621,7 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
         }
 }
 
-/* solve_any for up to 4 vectors of lanes. */
+/* Like solve_any, for up to 4 vectors of lanes. */
 INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
@@ -9633,8 +9641,8 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -9662,7 +9670,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -9769,7 +9777,7 @@ APART void dot16_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step
     solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -10108,7 +10116,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11472,7 +11480,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_any(const struct call *call, i
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11733,7 +11741,7 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11927,7 +11935,7 @@ static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -12543,7 +12551,7 @@ static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any(
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13266,7 +13274,7 @@ static void gated_deltanet_linear_dk_any(const struct call *call, int64_t task, 
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_dbeta_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13804,7 +13812,7 @@ static void gated_deltanet_linear_dlog_decay_k_any(const struct call *call, int6
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13846,7 +13854,7 @@ static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13881,18 +13889,19 @@ static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsi
 
 /* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
-    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
     int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int units;      /* the number of slices of the rows, or 0 */
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
@@ -13917,8 +13926,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
-   change later. */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -13929,7 +13938,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -13943,8 +13952,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
-   threads; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -13972,8 +13981,11 @@ int gated_deltanet_params_init(struct gated_deltanet_params *params, uint64_t se
     return 0;
 }
 
-/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
-   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
+   `given` is NULL, the array is contiguous. Returns an error if
+   - a stride is negative,
+   - the offset of an element overflows, or
+   - the array is not aligned to its elements. */
 static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
     size_t element)
 {
@@ -14060,7 +14072,7 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
 }
 
-/* Adds x to high + low. `low`: what rounding `high` has lost. */
+/* Adds x to high + low. `low` is the rounding error of `high`. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
     const double sum = *high + x, added = sum - *high;
@@ -14068,7 +14080,7 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums, and copies these for the queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -14091,7 +14103,7 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         }
 }
 
-/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+/* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
 static size_t first_bytes_a_thread(void)
 {
     size_t bytes = 0;
@@ -14100,7 +14112,7 @@ static size_t first_bytes_a_thread(void)
     return bytes;
 }
 
-/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+/* Returns the bytes of the workspace that all threads of a call share. */
 static size_t call_bytes(const struct attn_problem *p)
 {
     size_t bytes = 0;
@@ -14133,11 +14145,12 @@ struct work {
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* bytes of the workspace for each thread */
+    size_t bytes; /* bytes of workspace per thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -14173,13 +14186,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
+    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
-   costs about 2^15. */
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -14207,7 +14220,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Makes the prefix sums of a call. Each thread has `bytes` of `work`. */
+/* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
@@ -14282,8 +14295,8 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
 }
 
 /* ==== the gradients ==== */
-/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
-   gradients. */
+/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
+   computes some of the gradients. */
 INLINE int wanted_0(const struct call *call) { return call->linear_part_0 != NULL; }
 INLINE int wanted_1(const struct call *call) { return call->linear_part_1 || call->linear_part_7 || call->linear_part_9;
     }
@@ -14301,7 +14314,7 @@ INLINE int wanted_11(const struct call *call) { return call->dgate != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* unused if every target has one version of each part */
+    (void)n_k; /* n_k is unused if every target has one version of each part */
     switch (part) {
     case 0:
 #if defined(__x86_64__)
@@ -14466,13 +14479,13 @@ static struct version part_version(int part, int64_t n_k)
     }
 }
 
-/* The numbers of keys at which a part may change its version. */
+/* From each of these numbers of keys on, a part of backward may have another version. */
 static const int64_t part_from[] = {
     0
 };
 
-/* Replaces a head's gradients of the prefix sums by their sums from the last position to the first: the gradients of
-   the terms. */
+/* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of
+   the gradients from its position to the last. */
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -14497,14 +14510,14 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 
-/* Makes the gradient of the terms, if the call wants a gradient that needs it. */
+/* Computes the gradients of the terms of prefix sums, if the call wants a gradient that needs them. */
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
 
-/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
+/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     const struct version terms = terms_version();
@@ -14517,8 +14530,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
-   for later parts. Returns their bytes if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to arrays in the memory at `left`. One part of backward fills
+   these arrays, and later parts read them. Returns the bytes that all the arrays need. */
 static size_t set_totals(struct call *call, const struct gated_deltanet_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -14576,8 +14589,8 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     return most;
 }
 
-/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
-   saved them. */
+/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
+   room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 0 + 0);

@@ -121,14 +121,18 @@ INLINE void await_number(const int64_t *number, int64_t to)
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number `number` of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
-    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
-    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
 };
 
-/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -136,8 +140,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
-   `segment`. */
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -221,7 +225,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx load_v4bf16amx(const float *p) { return *(
 TARGET_v4bf16amx INLINE void store_v4bf16amx(float *p, vec_v4bf16amx x) { *(stored_v4bf16amx *)(void *)p = x; }
 TARGET_v4bf16amx INLINE vec_v4bf16amx splat_v4bf16amx(float x) { return x - (vec_v4bf16amx){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx pick_v4bf16amx(mask_v4bf16amx m, vec_v4bf16amx a,
     vec_v4bf16amx b) { return (vec_v4bf16amx)((m & (mask_v4bf16amx)a) | (~m & (mask_v4bf16amx)b)); }
 
@@ -286,7 +290,7 @@ TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
 {
     x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -362,7 +366,7 @@ TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v4bf16amx to 16-bit elements, rounded like narrowed(). */
+/* Like transpose_v4bf16amx, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
     int64_t columns, uint16_t *to,
     int64_t to_row)
@@ -379,8 +383,8 @@ TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v4bf16amx INLINE void add_v4bf16amx(float *sum, float *compensation, vec_v4bf16amx x, vec_v4bf16amx factor)
 {
     const vec_v4bf16amx old = load_v4bf16amx(sum) * factor, more = load_v4bf16amx(compensation) * factor + x,
@@ -392,8 +396,8 @@ typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
 TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
     *)(const void *)p; }
 
-TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* lane k: elements k of the lower and upper
-    half */
+/* In lane k, puts element k of the lower half next to element k of the upper half. */
+TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both)
 {
     const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
         1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
@@ -414,8 +418,8 @@ TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx f
 typedef uint32_t bits_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16amx __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16amx found = {0};
@@ -430,7 +434,7 @@ TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v4bf16amx for 16-bit elements, which are widened. */
+/* Like finite_v4bf16amx, but for 16-bit elements. They are widened first. */
 TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -442,7 +446,7 @@ TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t ro
     return 1;
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
     const float *values, int64_t value_row,
     int64_t steps, const mask_v4bf16amx *seen)
@@ -452,14 +456,14 @@ TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, 
             if (!finite_v4bf16amx(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -502,9 +506,9 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
@@ -524,7 +528,7 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
     store_v4bf16amx(c, lane_sums_v4bf16amx(t));
 }
 
-/* columns_v4bf16amx for any number of rows of a. */
+/* Like columns_v4bf16amx, for any number of rows of a. */
 TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -533,8 +537,10 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
         columns_v4bf16amx(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* With fewer than 2 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
-       b. With two or three, the first row prefetches all. */
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 2 rows, the hardware prefetches b.
+       - From 2 rows on, each row prefetches a share of b.
+       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -557,7 +563,7 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
         columns_v4bf16amx(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -571,9 +577,8 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4bf16amx in parts of `span` terms, for long sums with update 0. Each part is summed separately,
-   so rounding errors
-   are smaller. */
+/* Like block_v4bf16amx, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -589,8 +594,8 @@ TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, 
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4bf16amx for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4bf16amx, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -619,7 +624,7 @@ TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t l
     }
 }
 
-/* block_v4bf16amx for any number of rows and vectors, one vector at a time. */
+/* Like block_v4bf16amx, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
     int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
@@ -652,15 +657,15 @@ TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4bf16amx INLINE int64_t lanes_in_blocks_v4bf16amx(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4bf16amx for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4bf16amx. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4bf16amx. */
 TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -675,7 +680,7 @@ TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for b in a cache. */
+/* Computes the product without prefetching, because b is in a cache. */
 TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -697,9 +702,9 @@ TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, con
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
 }
 
-/* dot_v4bf16amx for b in memory, prefetched as in dot_along_v4bf16amx. 16-bit elements are widened 16 rows at a time.
-   One row of a
-   takes 128 lanes at a time, in memory order. */
+/* Like dot_v4bf16amx, but b is in memory and is prefetched as in dot_along_v4bf16amx. 16-bit elements are widened 16
+   rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -726,9 +731,9 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     }
 }
 
-/* dot_v4bf16amx with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of
-   dot_fetched_v4bf16amx, so
-   it rounds equally. */
+/* Like dot_v4bf16amx, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If
+   `fetched`, it
+   adds in the order of dot_fetched_v4bf16amx, so that results round equally. */
 TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
@@ -753,8 +758,8 @@ TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const
 typedef uint16_t bits_paired_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16amx __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x0080, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x0080, carries into the sign. */
 TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16amx found = {0};
@@ -769,8 +774,8 @@ TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t ro
     return one <= 0x7fff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. `second`:
-   the element of a bf16 pair. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. `second` selects the second element of each pair of weights. */
 TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16amx *seen, int64_t lanes)
@@ -785,9 +790,10 @@ TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, 
         }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`.
-   - 16 or 32 rows r, 16 or 32 lanes x, 32 * steps terms t; b is paired
-   - tile registers: 0 to 3 hold c, 4 and 5 hold b, 6 and 7 hold 16 rows of a each */
+/* c[r][x] = sum over t of a[r][t] * b[t][x]. If `add`, the sum is added to c.
+   - There are 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps terms t.
+   - b is paired.
+   - Tile registers 0 to 3 hold c. Tile registers 4 and 5 hold b. Tile registers 6 and 7 hold 16 rows of a each. */
 TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lanes, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
@@ -819,8 +825,9 @@ TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lane
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* c = a * b as in unit_block_v4bf16amx, for any multiple of 16 rows and one or two steps. b stays in four tile
-   registers. */
+/* Computes c = a * b as unit_block_v4bf16amx does, for any multiple of 16 rows and for one or two steps. b stays in
+   four
+   tile registers. */
 TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -842,11 +849,11 @@ TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes,
     }
 }
 
-/* c = a * b or c += a * b as in unit_block_v4bf16amx, for any number of rows and a multiple of 16 lanes. c has room for
-   a
-   multiple of 16 rows.
+/* Computes a * b as unit_block_v4bf16amx does, for any number of rows and a multiple of 16 lanes.
+   - c has room for a multiple of 16 rows.
    - padded: a has memory for a multiple of 16 rows
-   - finite: 0 replaces infinity and NaN in a */
+   - finite: infinity and NaN in a count as 0
+   - add: the product is added to c */
 TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t rows, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
@@ -906,8 +913,8 @@ TARGET_v4bf16amx INLINE __m512i unit_row_v4bf16amx(const uint16_t *p, int64_t le
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x of 16. Rows r and r + 1 are joined into
-   pairs, which are transposed. */
+/* Transposes: to[x][r] = from[r][x]. Zeros fill r up to a multiple of 32, and x up to a multiple of 16. Rows r and r
+   + 1 are first joined into pairs. */
 TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -936,8 +943,8 @@ TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t 
         }
 }
 
-/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x of 32. Neighbours in a row
-   stay pairs. */
+/* Joins neighbours in a row into pairs: to[x / 2][2 * r + x % 2] = from[r][x]. Zeros fill r up to a multiple of 16,
+   and x up to a multiple of 32. */
 TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -953,8 +960,8 @@ TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t f
         }
 }
 
-/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Two rows become
-   pairs. */
+/* Rounds to bf16 and joins two rows into pairs: to[r / 2][2 * x + r % 2] = from[r][x]. Zeros fill the rows up to a
+   multiple of 32. */
 TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int64_t from_row, int64_t rows,
     int64_t lanes, uint16_t *to,
     const int64_t to_row)
@@ -1005,7 +1012,7 @@ TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const fl
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct call *call, int64_t task,
     unsigned char *work)
 {
@@ -1492,7 +1499,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 load_v4bf16(const float *p) { return *(const sto
 TARGET_v4bf16 INLINE void store_v4bf16(float *p, vec_v4bf16 x) { *(stored_v4bf16 *)(void *)p = x; }
 TARGET_v4bf16 INLINE vec_v4bf16 splat_v4bf16(float x) { return x - (vec_v4bf16){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a,
     vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
 
@@ -1521,7 +1528,8 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f))); /* not less */
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4bf16 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1538,7 +1546,8 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f))); /* not less */
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
     vec_v4bf16 p = f * 0.0558282f + 0.2426278f;
     p = p * f + 0.6931214f;
@@ -1557,7 +1566,7 @@ TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
 {
     x = max_v4bf16(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -1632,7 +1641,7 @@ TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, i
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v4bf16 to 16-bit elements, rounded like narrowed(). */
+/* Like transpose_v4bf16, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -1649,8 +1658,8 @@ TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t fr
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16 x, vec_v4bf16 factor)
 {
     const vec_v4bf16 old = load_v4bf16(sum) * factor, more = load_v4bf16(compensation) * factor + x, new = old + more;
@@ -1660,7 +1669,7 @@ TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16
 
 /* A pair of bf16 in 32 bits, the first element in the lower half. AVX512-BF16 multiplies pairs, and rounds floats to
    pairs. */
-typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
+typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* a pair in memory, aligned to 2 bytes */
 typedef mask_v4bf16 pairs_v4bf16 __attribute__((aligned(2), may_alias));
 TARGET_v4bf16 INLINE int32_t pair_v4bf16(const uint16_t *p) { return *(const near_v4bf16 *)(const void *)p; }
 TARGET_v4bf16 INLINE void set_pair_v4bf16(uint16_t *p, int32_t pair) { *(near_v4bf16 *)(void *)p = pair; }
@@ -1672,14 +1681,15 @@ TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_
     return (vec_v4bf16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* lane k: elements k of the lower and upper half */
+/* In lane k, puts element k of the lower half next to element k of the upper half. */
+TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both)
 {
     const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
         1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
     return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Stores the pairs (first[k], second[k]) of 16 elements. `second` NULL: 0. */
+/* Stores the pairs (first[k], second[k]) of 16 elements. If `second` is NULL, the second elements are 0. */
 TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_v4bf16 two[2] = {*(const halves_v4bf16 *)(const void *)first,
@@ -1703,8 +1713,8 @@ TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec
 typedef uint32_t bits_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16 found = {0};
@@ -1719,7 +1729,7 @@ TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows,
     return one <= 0x7fffffff;
 }
 
-/* finite_v4bf16 for 16-bit elements, which are widened. */
+/* Like finite_v4bf16, but for 16-bit elements. They are widened first. */
 TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -1731,7 +1741,7 @@ TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int
     return 1;
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4bf16 *seen)
@@ -1741,14 +1751,14 @@ TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const 
             if (!finite_v4bf16(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1791,9 +1801,9 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
@@ -1813,7 +1823,7 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
     store_v4bf16(c, lane_sums_v4bf16(t));
 }
 
-/* columns_v4bf16 for any number of rows of a. */
+/* Like columns_v4bf16, for any number of rows of a. */
 TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1822,8 +1832,10 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
         columns_v4bf16(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* With fewer than 2 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
-       b. With two or three, the first row prefetches all. */
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 2 rows, the hardware prefetches b.
+       - From 2 rows on, each row prefetches a share of b.
+       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -1846,7 +1858,7 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
         columns_v4bf16(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -1860,9 +1872,8 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4bf16 in parts of `span` terms, for long sums with update 0. Each part is summed separately,
-   so rounding errors
-   are smaller. */
+/* Like block_v4bf16, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1877,8 +1888,8 @@ TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4bf16 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4bf16, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1907,7 +1918,7 @@ TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, 
     }
 }
 
-/* block_v4bf16 for any number of rows and vectors, one vector at a time. */
+/* Like block_v4bf16, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
     int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
@@ -1940,15 +1951,15 @@ TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t step
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4bf16 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4bf16. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4bf16. */
 TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1963,7 +1974,7 @@ TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lane
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for b in a cache. */
+/* Computes the product without prefetching, because b is in a cache. */
 TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1985,9 +1996,9 @@ TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const flo
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
 }
 
-/* dot_v4bf16 for b in memory, prefetched as in dot_along_v4bf16. 16-bit elements are widened 16 rows at a time. One row
-   of a
-   takes 128 lanes at a time, in memory order. */
+/* Like dot_v4bf16, but b is in memory and is prefetched as in dot_along_v4bf16. 16-bit elements are widened 16 rows at
+   a
+   time. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2014,9 +2025,9 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     }
 }
 
-/* dot_v4bf16 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of
-   dot_fetched_v4bf16, so
-   it rounds equally. */
+/* Like dot_v4bf16, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`,
+   it
+   adds in the order of dot_fetched_v4bf16, so that results round equally. */
 TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
@@ -2041,8 +2052,8 @@ TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int v
 typedef uint16_t bits_paired_v4bf16 __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x0080, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x0080, carries into the sign. */
 TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16 found = {0};
@@ -2057,8 +2068,8 @@ TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int
     return one <= 0x7fff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. `second`:
-   the element of a bf16 pair. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. `second` selects the second element of each pair of weights. */
 TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16 *seen, int64_t lanes)
@@ -2073,12 +2084,12 @@ TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_
         }
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers. a
-   and b are pairs of bf16. `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. a and b are pairs of bf16. `update` says how c changes:
    - 0: c = by * sum
    - 1: c = c + by * sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1. */
 TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors, int64_t steps, const uint16_t *a,
     int64_t a_row, int64_t a_step,
     const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update, const float by,
@@ -2109,9 +2120,9 @@ TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors,
     }
 }
 
-/* block_paired_v4bf16 in parts of `span` terms, for long sums with update 0. Each part is summed separately,
-   so rounding errors
-   are smaller. */
+/* Like block_paired_v4bf16, but if `update` is 0 and the sum is long,
+   it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const uint16_t *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2128,9 +2139,9 @@ TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors,
                 c_row, 1, by, NULL, NULL);
 }
 
-/* parts_paired_v4bf16 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a
-   constant,
-   otherwise -1. */
+/* Like parts_paired_v4bf16, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this
+   is a
+   constant, otherwise -1. */
 TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2159,7 +2170,7 @@ TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t 
     }
 }
 
-/* block_paired_v4bf16 for any number of rows and vectors, one vector at a time. */
+/* Like block_paired_v4bf16, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span,
     const uint16_t *a, int64_t a_row,
     int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, int update, const float by,
@@ -2192,16 +2203,15 @@ TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_paired_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_paired_v4bf16 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_paired_v4bf16.
-   */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_paired_v4bf16. */
 TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2216,7 +2226,7 @@ TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lan
             update, by, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_paired_v4bf16 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_paired_v4bf16, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2272,7 +2282,7 @@ TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2740,7 +2750,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -2767,7 +2777,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2789,7 +2800,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -2864,7 +2875,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v4 from 16-bit elements to floats. */
+/* Like transpose_v4, but converts 16-bit elements to floats. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -2883,7 +2894,7 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_v4 to 16-bit elements, rounded like narrowed(). */
+/* Like transpose_v4, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -2900,8 +2911,8 @@ TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -2912,8 +2923,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -2928,7 +2939,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v4 for 16-bit elements, which are widened. */
+/* Like finite_v4, but for 16-bit elements. They are widened first. */
 TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -2940,7 +2951,8 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -2950,7 +2962,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -2960,14 +2972,14 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -3010,9 +3022,9 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -3030,7 +3042,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* columns_v4 for any number of rows of a. */
+/* Like columns_v4, for any number of rows of a. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -3038,8 +3050,10 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* With fewer than 2 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
-       b. With two or three, the first row prefetches all. */
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 2 rows, the hardware prefetches b.
+       - From 2 rows on, each row prefetches a share of b.
+       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -3061,7 +3075,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -3075,8 +3089,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -3090,8 +3104,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3119,7 +3133,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v4 for any number of rows and vectors, one vector at a time. */
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -3151,15 +3165,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3173,7 +3187,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for b in a cache. */
+/* Computes the product without prefetching, because b is in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3193,8 +3207,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* dot_v4 for b in memory, prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a time. One row of a
-   takes 128 lanes at a time, in memory order. */
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -3220,7 +3234,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3237,8 +3251,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
-   it rounds equally. */
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3293,7 +3307,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3801,7 +3815,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -3847,7 +3861,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -3913,7 +3927,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_v3 from 16-bit elements to floats. */
+/* Like transpose_v3, but converts 16-bit elements to floats. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -3932,7 +3946,7 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_v3 to 16-bit elements, rounded like narrowed(). */
+/* Like transpose_v3, but rounds to 16-bit elements like narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -3949,8 +3963,8 @@ TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -3961,8 +3975,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -3977,7 +3991,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v3 for 16-bit elements, which are widened. */
+/* Like finite_v3, but for 16-bit elements. They are widened first. */
 TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[8];
@@ -3989,7 +4003,8 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -3999,7 +4014,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -4009,14 +4024,14 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -4056,9 +4071,9 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 8 rows to prefetch, or NULL */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -4076,7 +4091,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b. */
+/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -4103,7 +4118,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* columns_v3 for any number of rows of a. */
+/* Like columns_v3, for any number of rows of a. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -4129,7 +4144,7 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[8 * 64];
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -4143,8 +4158,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -4158,8 +4173,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4187,7 +4202,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v3 for any number of rows and vectors, one vector at a time. */
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -4219,15 +4234,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4252,8 +4267,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* dot_v3 for b in memory, prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a time. One row of a
-   takes 64 lanes at a time, in memory order. */
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -4274,7 +4289,8 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -4283,7 +4299,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4300,8 +4316,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
-   it rounds equally. */
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4356,7 +4372,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4862,7 +4878,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a float */
@@ -4906,7 +4922,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -4962,7 +4978,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* transpose_any from 16-bit elements to floats. */
+/* Like transpose_any, but converts 16-bit elements to floats. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4980,7 +4996,7 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_any to 16-bit elements, rounded like narrowed(). */
+/* Like transpose_any, but rounds to 16-bit elements like narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -4996,8 +5012,8 @@ APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -5008,8 +5024,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -5024,7 +5040,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* finite_any for 16-bit elements, which are widened. */
+/* Like finite_any, but for 16-bit elements. They are widened first. */
 APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[4];
@@ -5036,7 +5052,8 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
     return 1;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -5046,7 +5063,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -5055,14 +5072,14 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5101,9 +5118,9 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 4 rows to prefetch, or NULL */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -5121,7 +5138,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b. */
+/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -5147,7 +5164,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* columns_any for any number of rows of a. */
+/* Like columns_any, for any number of rows of a. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -5173,7 +5190,7 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     const float *wide = NULL;
     int64_t x = 0;
     float widened[4 * 64];
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
         fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
@@ -5188,8 +5205,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5203,8 +5220,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5232,7 +5249,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* block_any for any number of rows and vectors, one vector at a time. */
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -5264,15 +5281,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5297,8 +5314,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* dot_any for b in memory, prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a time. One row of a
-   takes 32 lanes at a time, in memory order. */
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5319,7 +5336,8 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -5328,7 +5346,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5345,8 +5363,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
-   it rounds equally. */
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5401,7 +5419,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const uint16_t 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5893,17 +5911,18 @@ static void softmax_causal_bf16_few_any(const struct call *call, int64_t task, s
 
 /* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
-    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* Whether a few queries take less time one by one than as a tile. A row takes the time of 10 vectors more, a tile that
-   of 40, measured with AVX2 and SSE2. */
+/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
+   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
@@ -5949,8 +5968,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
-   values, or have many queries, are MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
+   queries, because its queries are in the lanes. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5964,8 +5983,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
-   change later. */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -5976,7 +5995,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -5990,8 +6009,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
-   threads; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -6019,7 +6038,7 @@ int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, u
     return 0;
 }
 
-/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
+/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -6053,11 +6072,12 @@ struct work {
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* bytes of the workspace for each thread */
+    size_t bytes; /* bytes of workspace per thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -6093,13 +6113,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
+    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
-   costs about 2^15. */
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +

@@ -90,8 +90,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *sum_0; /* [B,H,n_q,64], or NULL */
-    /* progress[head][1 + tile] = n: the tile has added to positions 0 to n - 1. NULL: one thread computes all tiles of
-       a head. */
+    /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
+       computes all tiles of a head. */
     int64_t *progress, tiles;
 };
 
@@ -148,14 +148,18 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number `number` of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
-    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
-    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
 };
 
-/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -163,8 +167,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
-   `segment`. */
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -205,7 +209,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -219,7 +223,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -248,7 +253,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -322,8 +327,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -335,7 +340,7 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t words_v4 __attribute__((vector_size(4 * 16)));
 typedef uint64_t word_pairs_v4 __attribute__((vector_size(4 * 16)));
 
-/* The keys of the ten rounds. A round has two keys of 32 bits. */
+/* The keys of the ten rounds of Philox. A round has two keys of 32 bits. */
 struct random_keys_v4 {
     uint64_t key[20];
 };
@@ -360,7 +365,7 @@ TARGET_v4 INLINE word_pairs_v4 multiply_low_v4(word_pairs_v4 a, uint32_t m)
     return made;
 }
 
-/* Computes a block per lane. c[k] has word k of the counters, and gets word k of the blocks. */
+/* Computes one Philox block per lane. c[k] has word k of the counters, and receives word k of the blocks. */
 TARGET_v4 APART void philox_v4(const struct random_keys_v4 *keys, words_v4 c[4])
 {
     word_pairs_v4 even[4], odd[4];
@@ -385,13 +390,14 @@ TARGET_v4 APART void philox_v4(const struct random_keys_v4 *keys, words_v4 c[4])
     for (int k = 0; k < 4; k++) c[k] = (words_v4)((even[k] & UINT32_MAX) | odd[k] << 32);
 }
 
-/* The last blocks, for four neighbouring y or x. */
+/* The random numbers that the last call of Philox computed. They belong to four neighbouring y, or to four
+   neighbouring x. */
 struct random_v4 {
-    int64_t first, z; /* four y: y / 4; four x: the first x, and z */
-    words_v4 word[4];  /* for each of the four, a number per lane */
+    int64_t first, z; /* with four y: `first` is y / 4; with four x: `first` is the first x, and z their z */
+    words_v4 word[4];  /* word[k]: random numbers of the k-th y or x, one per lane */
 };
 
-/* Returns the number of (*x)[k], y and z for each lane k. x and z must not change while `last` is in use. */
+/* Returns the random number at ((*x)[k], y, z) for each lane k. x and z must not change while `last` is in use. */
 TARGET_v4 INLINE words_v4 random_at_y_v4(struct random_v4 *last, const struct random_keys_v4 *keys, const ints_v4 *x,
     int64_t y,
     int64_t z)
@@ -407,7 +413,7 @@ TARGET_v4 INLINE words_v4 random_at_y_v4(struct random_v4 *last, const struct ra
     return last->word[y & 3];
 }
 
-/* Returns the number of (*x)[k], (*y)[k] and (*z)[k] for each lane k. */
+/* Returns the random number at ((*x)[k], (*y)[k], (*z)[k]) for each lane k. */
 TARGET_v4 INLINE words_v4 random_of_lanes_v4(const struct random_keys_v4 *keys, const ints_v4 *x, const ints_v4 *y,
     const ints_v4 *z)
 {
@@ -420,8 +426,8 @@ TARGET_v4 INLINE words_v4 random_of_lanes_v4(const struct random_keys_v4 *keys, 
     return made;
 }
 
-/* Computes the numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_v4 computes
-   all. */
+/* Computes the random numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_v4
+   computes all these numbers. */
 TARGET_v4 APART void random_of_four_v4(struct random_v4 *last, const struct random_keys_v4 *keys, int64_t x, int64_t y)
 {
     const ints_v4 at = lane_v4 + y, of = (ints_v4){0} + last->z;
@@ -451,7 +457,7 @@ TARGET_v4 APART void random_of_four_v4(struct random_v4 *last, const struct rand
     }
 }
 
-/* Returns the number of x, y + k and z for each lane k. y must not change while `last` is in use. */
+/* Returns the random number at (x, y + k, z) for each lane k. y must not change while `last` is in use. */
 TARGET_v4 INLINE words_v4 random_at_x_v4(struct random_v4 *last, const struct random_keys_v4 *keys, int64_t x,
     int64_t y,
     int64_t z)
@@ -463,7 +469,7 @@ TARGET_v4 INLINE words_v4 random_at_x_v4(struct random_v4 *last, const struct ra
     return last->word[x - last->first];
 }
 
-/* Returns the lanes in which the number is below `limit`. */
+/* Returns the lanes in which x is below `limit`. */
 TARGET_v4 INLINE mask_v4 words_below_v4(words_v4 x, uint32_t limit)
 {
     return (mask_v4)(x < limit);
@@ -472,8 +478,8 @@ TARGET_v4 INLINE mask_v4 words_below_v4(words_v4 x, uint32_t limit)
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -488,7 +494,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -498,7 +505,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -508,14 +515,14 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -558,9 +565,9 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 16 rows to prefetch, or NULL */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
@@ -578,7 +585,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* columns_v4 for any number of rows of a. */
+/* Like columns_v4, for any number of rows of a. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -586,8 +593,10 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* With fewer than 9 rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
-       b. With two or three, the first row prefetches all. */
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 9 rows, the hardware prefetches b.
+       - From 9 rows on, each row prefetches a share of b.
+       - If 9 is at most 3, the first of two or three rows prefetches all of b. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -608,7 +617,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
 {
     const float *wide = NULL;
     int64_t x = 0;
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -618,8 +627,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -633,8 +642,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -662,7 +671,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v4 for any number of rows and vectors, one vector at a time. */
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -694,15 +703,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -716,7 +725,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* The product for b in a cache. */
+/* Computes the product without prefetching, because b is in a cache. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -725,8 +734,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -765,8 +774,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* dot_v4 for b in memory, prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a time. One row of a
-   takes 128 lanes at a time, in memory order. */
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -787,7 +796,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -804,8 +813,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v4, so
-   it rounds equally. */
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -889,7 +898,7 @@ TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1367,7 +1376,7 @@ TARGET_v4 static void softmax_dropout_few_v4(const struct call *call, int64_t ta
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1475,7 +1484,7 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
         saved_0[(i0 + i)] = row_sum[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_dropout_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1526,7 +1535,7 @@ TARGET_v4 static void softmax_dropout_row_sums_v4(const struct call *call, int64
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1767,7 +1776,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_dropout_dq_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1818,7 +1827,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1858,7 +1867,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1923,8 +1932,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1936,7 +1945,7 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t words_v3 __attribute__((vector_size(4 * 8)));
 typedef uint64_t word_pairs_v3 __attribute__((vector_size(4 * 8)));
 
-/* The keys of the ten rounds. A round has two keys of 32 bits. */
+/* The keys of the ten rounds of Philox. A round has two keys of 32 bits. */
 struct random_keys_v3 {
     uint64_t key[20];
 };
@@ -1961,7 +1970,7 @@ TARGET_v3 INLINE word_pairs_v3 multiply_low_v3(word_pairs_v3 a, uint32_t m)
     return made;
 }
 
-/* Computes a block per lane. c[k] has word k of the counters, and gets word k of the blocks. */
+/* Computes one Philox block per lane. c[k] has word k of the counters, and receives word k of the blocks. */
 TARGET_v3 APART void philox_v3(const struct random_keys_v3 *keys, words_v3 c[4])
 {
     word_pairs_v3 even[4], odd[4];
@@ -1986,13 +1995,14 @@ TARGET_v3 APART void philox_v3(const struct random_keys_v3 *keys, words_v3 c[4])
     for (int k = 0; k < 4; k++) c[k] = (words_v3)((even[k] & UINT32_MAX) | odd[k] << 32);
 }
 
-/* The last blocks, for four neighbouring y or x. */
+/* The random numbers that the last call of Philox computed. They belong to four neighbouring y, or to four
+   neighbouring x. */
 struct random_v3 {
-    int64_t first, z; /* four y: y / 4; four x: the first x, and z */
-    words_v3 word[4];  /* for each of the four, a number per lane */
+    int64_t first, z; /* with four y: `first` is y / 4; with four x: `first` is the first x, and z their z */
+    words_v3 word[4];  /* word[k]: random numbers of the k-th y or x, one per lane */
 };
 
-/* Returns the number of (*x)[k], y and z for each lane k. x and z must not change while `last` is in use. */
+/* Returns the random number at ((*x)[k], y, z) for each lane k. x and z must not change while `last` is in use. */
 TARGET_v3 INLINE words_v3 random_at_y_v3(struct random_v3 *last, const struct random_keys_v3 *keys, const ints_v3 *x,
     int64_t y,
     int64_t z)
@@ -2008,7 +2018,7 @@ TARGET_v3 INLINE words_v3 random_at_y_v3(struct random_v3 *last, const struct ra
     return last->word[y & 3];
 }
 
-/* Returns the number of (*x)[k], (*y)[k] and (*z)[k] for each lane k. */
+/* Returns the random number at ((*x)[k], (*y)[k], (*z)[k]) for each lane k. */
 TARGET_v3 INLINE words_v3 random_of_lanes_v3(const struct random_keys_v3 *keys, const ints_v3 *x, const ints_v3 *y,
     const ints_v3 *z)
 {
@@ -2021,8 +2031,8 @@ TARGET_v3 INLINE words_v3 random_of_lanes_v3(const struct random_keys_v3 *keys, 
     return made;
 }
 
-/* Computes the numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_v3 computes
-   all. */
+/* Computes the random numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_v3
+   computes all these numbers. */
 TARGET_v3 APART void random_of_four_v3(struct random_v3 *last, const struct random_keys_v3 *keys, int64_t x, int64_t y)
 {
     const ints_v3 at = lane_v3 + y, of = (ints_v3){0} + last->z;
@@ -2052,7 +2062,7 @@ TARGET_v3 APART void random_of_four_v3(struct random_v3 *last, const struct rand
     }
 }
 
-/* Returns the number of x, y + k and z for each lane k. y must not change while `last` is in use. */
+/* Returns the random number at (x, y + k, z) for each lane k. y must not change while `last` is in use. */
 TARGET_v3 INLINE words_v3 random_at_x_v3(struct random_v3 *last, const struct random_keys_v3 *keys, int64_t x,
     int64_t y,
     int64_t z)
@@ -2064,7 +2074,7 @@ TARGET_v3 INLINE words_v3 random_at_x_v3(struct random_v3 *last, const struct ra
     return last->word[x - last->first];
 }
 
-/* Returns the lanes in which the number is below `limit`. */
+/* Returns the lanes in which x is below `limit`. */
 TARGET_v3 INLINE mask_v3 words_below_v3(words_v3 x, uint32_t limit)
 {
     return (mask_v3)(x < limit);
@@ -2073,8 +2083,8 @@ TARGET_v3 INLINE mask_v3 words_below_v3(words_v3 x, uint32_t limit)
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -2089,7 +2099,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -2099,7 +2110,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -2109,14 +2120,14 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2156,9 +2167,9 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 8 rows to prefetch, or NULL */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
@@ -2176,7 +2187,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b. */
+/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -2203,7 +2214,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* columns_v3 for any number of rows of a. */
+/* Like columns_v3, for any number of rows of a. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2228,7 +2239,7 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
 {
     const float *wide = NULL;
     int64_t x = 0;
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -2238,8 +2249,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2253,8 +2264,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2282,7 +2293,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v3 for any number of rows and vectors, one vector at a time. */
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2314,15 +2325,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2336,8 +2347,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -2376,8 +2387,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* dot_v3 for b in memory, prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a time. One row of a
-   takes 64 lanes at a time, in memory order. */
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2394,7 +2405,8 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -2403,7 +2415,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2420,8 +2432,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_v3, so
-   it rounds equally. */
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2505,7 +2517,7 @@ TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2987,7 +2999,7 @@ TARGET_v3 static void softmax_dropout_few_v3(const struct call *call, int64_t ta
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3099,7 +3111,7 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
         saved_0[(i0 + i)] = row_sum[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_dropout_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3150,7 +3162,7 @@ TARGET_v3 static void softmax_dropout_row_sums_v3(const struct call *call, int64
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3391,7 +3403,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_dropout_dq_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3440,7 +3452,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
@@ -3478,7 +3490,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -3533,8 +3545,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -3546,7 +3558,7 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t words_any __attribute__((vector_size(4 * 4)));
 typedef uint64_t word_pairs_any __attribute__((vector_size(4 * 4)));
 
-/* The keys of the ten rounds. A round has two keys of 32 bits. */
+/* The keys of the ten rounds of Philox. A round has two keys of 32 bits. */
 struct random_keys_any {
     uint64_t key[20];
 };
@@ -3574,7 +3586,7 @@ INLINE word_pairs_any multiply_low_any(word_pairs_any a, uint32_t m)
 #endif
 }
 
-/* Computes a block per lane. c[k] has word k of the counters, and gets word k of the blocks. */
+/* Computes one Philox block per lane. c[k] has word k of the counters, and receives word k of the blocks. */
 APART void philox_any(const struct random_keys_any *keys, words_any c[4])
 {
     word_pairs_any even[4], odd[4];
@@ -3599,13 +3611,14 @@ APART void philox_any(const struct random_keys_any *keys, words_any c[4])
     for (int k = 0; k < 4; k++) c[k] = (words_any)((even[k] & UINT32_MAX) | odd[k] << 32);
 }
 
-/* The last blocks, for four neighbouring y or x. */
+/* The random numbers that the last call of Philox computed. They belong to four neighbouring y, or to four
+   neighbouring x. */
 struct random_any {
-    int64_t first, z; /* four y: y / 4; four x: the first x, and z */
-    words_any word[4];  /* for each of the four, a number per lane */
+    int64_t first, z; /* with four y: `first` is y / 4; with four x: `first` is the first x, and z their z */
+    words_any word[4];  /* word[k]: random numbers of the k-th y or x, one per lane */
 };
 
-/* Returns the number of (*x)[k], y and z for each lane k. x and z must not change while `last` is in use. */
+/* Returns the random number at ((*x)[k], y, z) for each lane k. x and z must not change while `last` is in use. */
 INLINE words_any random_at_y_any(struct random_any *last, const struct random_keys_any *keys, const ints_any *x,
     int64_t y,
     int64_t z)
@@ -3621,7 +3634,7 @@ INLINE words_any random_at_y_any(struct random_any *last, const struct random_ke
     return last->word[y & 3];
 }
 
-/* Returns the number of (*x)[k], (*y)[k] and (*z)[k] for each lane k. */
+/* Returns the random number at ((*x)[k], (*y)[k], (*z)[k]) for each lane k. */
 INLINE words_any random_of_lanes_any(const struct random_keys_any *keys, const ints_any *x, const ints_any *y,
     const ints_any *z)
 {
@@ -3634,8 +3647,8 @@ INLINE words_any random_of_lanes_any(const struct random_keys_any *keys, const i
     return made;
 }
 
-/* Computes the numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_any computes
-   all. */
+/* Computes the random numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_any
+   computes all these numbers. */
 APART void random_of_four_any(struct random_any *last, const struct random_keys_any *keys, int64_t x, int64_t y)
 {
     const ints_any at = lane_any + y, of = (ints_any){0} + last->z;
@@ -3664,7 +3677,7 @@ APART void random_of_four_any(struct random_any *last, const struct random_keys_
     }
 }
 
-/* Returns the number of x, y + k and z for each lane k. y must not change while `last` is in use. */
+/* Returns the random number at (x, y + k, z) for each lane k. y must not change while `last` is in use. */
 INLINE words_any random_at_x_any(struct random_any *last, const struct random_keys_any *keys, int64_t x, int64_t y,
     int64_t z)
 {
@@ -3675,7 +3688,7 @@ INLINE words_any random_at_x_any(struct random_any *last, const struct random_ke
     return last->word[x - last->first];
 }
 
-/* Returns the lanes in which the number is below `limit`. */
+/* Returns the lanes in which x is below `limit`. */
 INLINE mask_any words_below_any(words_any x, uint32_t limit)
 {
     return (mask_any)(x < limit);
@@ -3684,8 +3697,8 @@ INLINE mask_any words_below_any(words_any x, uint32_t limit)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -3700,7 +3713,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -3710,7 +3724,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -3719,14 +3733,14 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -3765,9 +3779,9 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of 4 rows to prefetch, or NULL */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
@@ -3785,7 +3799,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b. */
+/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -3811,7 +3825,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* columns_any for any number of rows of a. */
+/* Like columns_any, for any number of rows of a. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -3836,7 +3850,7 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
 {
     const float *wide = NULL;
     int64_t x = 0;
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
         fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
@@ -3847,8 +3861,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -3862,8 +3876,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3891,7 +3905,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* block_any for any number of rows and vectors, one vector at a time. */
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -3923,15 +3937,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3945,8 +3959,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -3985,8 +3999,8 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* dot_any for b in memory, prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a time. One row of a
-   takes 32 lanes at a time, in memory order. */
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4003,7 +4017,8 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -4012,7 +4027,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4029,8 +4044,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_any, so
-   it rounds equally. */
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4114,7 +4129,7 @@ APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4597,7 +4612,7 @@ static void softmax_dropout_few_any(const struct call *call, int64_t task, struc
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void softmax_dropout_saved_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4710,7 +4725,7 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
         saved_0[(i0 + i)] = row_sum[i];
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void softmax_dropout_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4761,7 +4776,7 @@ static void softmax_dropout_row_sums_any(const struct call *call, int64_t task, 
         row_0[(i0 + i)] = result[i];
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
 static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5002,7 +5017,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void softmax_dropout_dq_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5037,22 +5052,23 @@ static void softmax_dropout_dq_any(const struct call *call, int64_t task, unsign
 
 /* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
-    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
     int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int in_order; /* tiles of a head add to shared sums in order */
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* Whether a few queries take less time one by one than as a tile. A row takes the time of 10 vectors more, a tile that
-   of 40, measured with AVX2 and SSE2. */
+/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
+   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
@@ -5084,8 +5100,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
-   values, or have many queries, are MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
+   queries, because its queries are in the lanes. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5099,8 +5115,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
-   change later. */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -5111,7 +5127,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -5125,8 +5141,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
-   threads; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -5154,7 +5170,7 @@ int softmax_dropout_params_init(struct softmax_dropout_params *params, uint64_t 
     return 0;
 }
 
-/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
+/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -5188,11 +5204,12 @@ struct work {
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* bytes of the workspace for each thread */
+    size_t bytes; /* bytes of workspace per thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -5214,7 +5231,8 @@ static void in_threads(struct work *w, void (*on)(void *work))
 
 /* Runs the tasks of a version whose tiles add to shared sums in order.
    - Each thread first computes equally many whole heads, without waiting.
-   - The threads share the tiles of the other heads. A tile adds to a position after the previous tile has. */
+   - The threads share the tiles of the other heads. A tile adds to a position only after the previous tile has added
+     to it. */
 static void work_in_order(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -5262,13 +5280,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
+    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
-   costs about 2^15. */
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -5345,14 +5363,14 @@ int softmax_dropout_forward(const struct attn_problem *problem, const struct sof
 }
 
 /* ==== the gradients ==== */
-/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
-   gradients. */
+/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
+   computes some of the gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dk || call->dv || call->sum_0; }
 INLINE int wanted_1(const struct call *call) { return call->dq != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* unused if every target has one version of each part */
+    (void)n_k; /* n_k is unused if every target has one version of each part */
     switch (part) {
     case 0:
 #if defined(__x86_64__)
@@ -5403,12 +5421,12 @@ static struct version part_version(int part, int64_t n_k)
     }
 }
 
-/* The numbers of keys at which a part may change its version. */
+/* From each of these numbers of keys on, a part of backward may have another version. */
 static const int64_t part_from[] = {
     0
 };
 
-/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
+/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     size_t bytes = 0;
@@ -5426,10 +5444,10 @@ static size_t sums_bytes(const struct attn_problem *p)
     return bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), p->n_q);
 }
 
-/* Returns the bytes of call->progress: for each head, its tiles + 1. */
+/* Returns the size of call->progress in bytes. A head has one number for each tile, and one more. */
 static size_t progress_bytes(const struct attn_problem *p)
 {
-    int64_t most = 0; /* over all versions for up to n_k keys */
+    int64_t most = 0; /* the most over all versions for up to n_k keys */
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < 4 && (k == 0 || part_from[k] <= p->n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
@@ -5445,8 +5463,8 @@ static void set_sums(struct call *call, unsigned char *sums)
     call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
 }
 
-/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
-   saved them. */
+/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
+   room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);

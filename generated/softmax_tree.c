@@ -66,10 +66,11 @@ extern int softmax_tree_is_gnu_c;
 /* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
 enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2, MASK_AXES = 2 };
 struct mask_tiles {
-    const uint8_t *flag; /* [masks, rows, columns]; masks have up to MASK_AXES axes, of these sizes and strides */
+    const uint8_t *flag; /* [masks, rows, columns]. The axes of masks have the sizes `size` and the strides `stride`. */
     uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
     int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
-    int64_t size[MASK_AXES], stride[MASK_AXES], row, column; /* row, column: strides */
+    /* `row` and `column` are the strides of rows and columns */
+    int64_t size[MASK_AXES], stride[MASK_AXES], row, column;
 };
 
 struct call { /* the arguments of a call; all threads read the same struct */
@@ -80,7 +81,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *v;
     float *out;
     struct softmax_tree_strides at; /* of all arrays, with contiguous ones filled in */
-    struct mask_tiles mask_tiles[1]; /* of tree */
+    struct mask_tiles mask_tiles[1]; /* the tables of tree */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -107,7 +108,8 @@ struct ids {
     int64_t min, max;
 };
 typedef uint8_t flags __attribute__((vector_size(32)));
-/* Returns whether all, and whether any, flags from <= x < to are true in rows first … end - 1. A row has n flags. */
+/* Returns whether all flags at from <= x < to are true in rows first … end - 1, as `min`, and whether any is, as
+   `max`. A row has n flags. */
 INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     flags some = {0}, zeros = {0};
@@ -138,13 +140,13 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
 {
     return flags_of_rows(flag, 0, 0, 1, from, to);
 }
-/* Does the same by a table. Tiles that are partly in the range count as a whole, so `min` may be smaller and `max`
-   larger. The rows are numbered through all masks. */
+/* Like flags_of_rows, but reads the table of the tiles. A tile that is partly in the range counts as a whole. So
+   `min` may be smaller and `max` larger. Rows are numbered through all masks. */
 INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
         right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* rows of several masks */
+    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* the rows belong to several masks */
     for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
         const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
         for (int64_t x = left; x < right; x++) seen |= tile[x];
@@ -156,8 +158,8 @@ INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int6
 struct run {
     int64_t from, to;
 };
-/* Moves *run to the next columns, at most `most` and before `end`. It is within tiles with a true flag in these
-   rows. Returns whether there are any. */
+/* Moves *run to the next columns before `end` whose tiles have a true flag in rows `first` to `end_row` - 1. A run
+   has at most `most` columns. Returns 0 if no columns are left. */
 INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
     int64_t end)
 {
@@ -172,7 +174,7 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
     }
     return run->from < run->to;
 }
-/* Returns the flag at position x of n, or the one at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
     return flag[max(min(x, n - 1), 0)];
@@ -185,7 +187,7 @@ struct box {
     int axes;
     int64_t sub[MAX_BOX];
 };
-/* Sets *offset to that of the first row. Returns 0 if there is no row. */
+/* Sets *offset to the offset of the first row of a box. Returns 0 if the box has no row. */
 INLINE int first_of_box(struct box *box, int axes, const int64_t *strides, const int64_t *first, const int64_t *last,
     int64_t *offset)
 {
@@ -214,12 +216,12 @@ INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *f
     return 0;
 }
 
-/* Returns the flag at position x of n, or the one at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
 INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
 {
     return flag[max(min(x, n - 1), 0) * stride];
 }
-/* Whether all and whether any of the flags from <= x < to are true in the rows of a box. */
+/* Returns `min`: whether all flags at from <= x < to in the rows of a box are true, and `max`: whether any is true. */
 INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *strides, const int64_t *first,
     const int64_t *last, int64_t stride, int64_t from, int64_t to)
 {
@@ -261,7 +263,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -273,7 +275,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -332,8 +335,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -355,17 +358,17 @@ TARGET_v4 INLINE mask_v4 flags_of_lanes_v4(const uint8_t *flag, int64_t step, in
     return __builtin_convertvector(lanes != 0, mask_v4);
 }
 
-/* Copies n flags of each of 16 rows: to[x * 16 + lane] is flag[lane * step + x * column]. Lanes from `count` on
-   are 0. */
+/* Copies n flags of each of 16 rows: to[x * 16 + lane] is flag[lane * step + x * column]. Lanes from `count`
+   on get 0. */
 TARGET_v4 INLINE void turn_flags_v4(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count,
     int64_t n)
 {
-    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; 16 is a multiple */
+    enum { SIDE = 8, LINE = 64 }; /* SIDE: bytes of a word, which divides 16; LINE: bytes of a cache line */
     const int64_t turned = count < 16 || column != 1 ? 0 : n / SIDE * SIDE;
     for (int64_t x = 0; x < turned; x += SIDE)
         for (int lane = 0; lane < 16; lane += SIDE) {
             uint64_t word[SIDE];
-            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
+            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* prefetch the flags of the next tile */
                 __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
             UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
             UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
@@ -392,8 +395,8 @@ TARGET_v4 INLINE void turn_flags_v4(uint8_t *to, const uint8_t *flag, int64_t st
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -408,7 +411,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -418,14 +422,14 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -456,8 +460,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -471,8 +475,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v4 for any number of rows. `lanes` is a multiple of 16 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -500,7 +504,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v4 for any number of rows and vectors, one vector at a time. */
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -532,15 +536,15 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v4 for any number of rows. `lanes` is a multiple of 16. Other parameters: see blocks_v4. */
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -554,8 +558,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -583,7 +587,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -621,7 +625,7 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
         c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -784,7 +788,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -847,8 +851,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -870,17 +874,17 @@ TARGET_v3 INLINE mask_v3 flags_of_lanes_v3(const uint8_t *flag, int64_t step, in
     return __builtin_convertvector(lanes != 0, mask_v3);
 }
 
-/* Copies n flags of each of 8 rows: to[x * 8 + lane] is flag[lane * step + x * column]. Lanes from `count` on
-   are 0. */
+/* Copies n flags of each of 8 rows: to[x * 8 + lane] is flag[lane * step + x * column]. Lanes from `count`
+   on get 0. */
 TARGET_v3 INLINE void turn_flags_v3(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count,
     int64_t n)
 {
-    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; 8 is a multiple */
+    enum { SIDE = 8, LINE = 64 }; /* SIDE: bytes of a word, which divides 8; LINE: bytes of a cache line */
     const int64_t turned = count < 8 || column != 1 ? 0 : n / SIDE * SIDE;
     for (int64_t x = 0; x < turned; x += SIDE)
         for (int lane = 0; lane < 8; lane += SIDE) {
             uint64_t word[SIDE];
-            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
+            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* prefetch the flags of the next tile */
                 __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
             UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
             UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
@@ -907,8 +911,8 @@ TARGET_v3 INLINE void turn_flags_v3(uint8_t *to, const uint8_t *flag, int64_t st
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -923,7 +927,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -933,14 +938,14 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -971,8 +976,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -986,8 +991,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows. `lanes` is a multiple of 8 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1015,7 +1020,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* block_v3 for any number of rows and vectors, one vector at a time. */
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1047,15 +1052,15 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_v3 for any number of rows. `lanes` is a multiple of 8. Other parameters: see blocks_v3. */
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1069,8 +1074,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1098,7 +1103,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1136,7 +1141,7 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
         c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1301,7 +1306,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
@@ -1357,8 +1362,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -1383,8 +1388,8 @@ INLINE mask_any flags_of_lanes_any(const uint8_t *flag, int64_t step, int64_t co
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, 0x00800000, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -1399,7 +1404,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -1409,14 +1415,14 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1446,8 +1452,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1461,8 +1467,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows. `lanes` is a multiple of 4 * vectors. `tail`: rows % 6 if it is a constant,
-   otherwise -1. */
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1490,7 +1496,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* block_any for any number of rows and vectors, one vector at a time. */
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1522,15 +1528,15 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_any for any number of rows. `lanes` is a multiple of 4. Other parameters: see blocks_any. */
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1544,8 +1550,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any for a in memory: rows are prefetched 64 rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1573,7 +1579,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1611,7 +1617,7 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work`: this thread's workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1762,10 +1768,11 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
 
 /* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 };
 
 static struct version version(int64_t n_k)
@@ -1789,8 +1796,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
-   change later. */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -1801,7 +1808,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -1829,8 +1836,11 @@ int softmax_tree_params_init(struct softmax_tree_params *params, uint64_t seed, 
     return 0;
 }
 
-/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
-   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
+   `given` is NULL, the array is contiguous. Returns an error if
+   - a stride is negative,
+   - the offset of an element overflows, or
+   - the array is not aligned to its elements. */
 static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
     size_t element)
 {
@@ -1868,8 +1878,8 @@ static int set_strides(struct call *call)
 }
 
 /* ==== tables of the tiles of masks ==== */
-/* Sets a table of masks with `axes` axes before rows and columns, and returns its bytes. `size` and `stride` have all
-   axes. */
+/* Sets the table of the tiles of some masks, and returns its bytes. The masks have `axes` axes before rows and
+   columns. `size` and `stride` have all axes. */
 static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, const int64_t *size, const int64_t *stride,
     unsigned char *tile)
 {
@@ -1887,7 +1897,7 @@ static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, con
     return whole_lines(bytes_times(strips, t->tiles_of_strip));
 }
 
-/* Sets the tables of a call, which begin at `at`, and returns their bytes. */
+/* Sets the tables of the tiles of masks in struct call. They begin at `at`. Returns their bytes. */
 static size_t set_tiles(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -1903,14 +1913,14 @@ static size_t tiles_bytes(const struct attn_problem *problem)
     return set_tiles(&none, NULL);
 }
 
-/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+/* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
 static size_t first_bytes_a_thread(void)
 {
     size_t bytes = 0;
     return bytes;
 }
 
-/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+/* Returns the bytes of the workspace that all threads of a call share. */
 static size_t call_bytes(const struct attn_problem *p)
 {
     size_t bytes = 0;
@@ -1943,10 +1953,11 @@ struct work {
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* bytes of the workspace for each thread */
+    size_t bytes; /* bytes of workspace per thread */
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -1975,8 +1986,8 @@ static void work_on(void *work)
     for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
 }
 
-/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
-   costs about 2^15. */
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -1999,7 +2010,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Fills strips of the tables until none is left. */
+/* Fills strips of the tables of tiles until all strips are filled. */
 static void work_on_tiles(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -2023,7 +2034,7 @@ static void work_on_tiles(void *work)
     }
 }
 
-/* Makes the tables of a call, on at most `threads` threads. */
+/* Fills the tables of the tiles of all masks, on at most `threads` threads. */
 static void make_tiles(const struct call *call, int threads)
 {
     const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Appends s to a Python string in triple quotes, escaped. */
+/* Appends s, with escapes, to a Python string in triple quotes. */
 static void add_docstring(struct text *out, const char *s)
 {
     for (size_t n = view_length(s); n > 0; s++, n--) {
@@ -47,7 +47,8 @@ static const char *element(enum dtype dtype)
     return "";
 }
 
-/* Returns the next parameter among the arrays from number *from on, and advances *from. NULL: there is none. */
+/* Returns the next parameter among the arrays from number *from on, and advances *from. Returns NULL if there is
+   none. */
 static const struct kernel_array *next_param(const struct unit *p, int *from)
 {
     while (*from < p->arrays->count)
@@ -75,7 +76,7 @@ static const char *input_names(const struct unit *p, enum entry entry)
     return names;
 }
 
-/* Returns the arguments of a call of the binding. v is None if values are keys. */
+/* Returns the arguments of a call of the binding. The argument v is None if values are keys. */
 static const char *given_names(const struct unit *p, enum entry entry)
 {
     const char *names = "";
@@ -113,7 +114,8 @@ static bool takes_seed(const struct unit *p)
     return any_random(p) || p->spec->dropout > 0;
 }
 
-/* add_keywords appends the parameters as keyword arguments of a function, add_given as arguments of a call. */
+/* add_keywords appends the parameters as keyword arguments of a function. add_given appends them as arguments of a
+   call. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
@@ -270,7 +272,7 @@ static void add_backward(const struct unit *p, struct text *out)
     text_add(out, ", saved, wanted, gradients, threads)\n");
 }
 
-/* Appends the part of attnrt.h that declares types, without its comments. */
+/* Appends the declarations of types from attnrt.h, without their comments. */
 static void add_types(struct text *out)
 {
     const char *c = strstr(attnrt_header, "/* Return values of kernels"), *const end = strstr(c, "#elif ATTNRT_TYPES");
@@ -278,7 +280,7 @@ static void add_types(struct text *out)
         if (c[0] == '/' && c[1] == '*') {
             c = strstr(c, "*/") + 2;
             while (out->length && out->data[out->length - 1] == ' ') out->data[--out->length] = 0;
-            if (*c == '\n' && out->data[out->length - 1] == '\n') c++; /* the line was only a comment */
+            if (*c == '\n' && out->data[out->length - 1] == '\n') c++; /* the line had only a comment */
             continue;
         }
         text_append(out, c++, 1);

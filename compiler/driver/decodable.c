@@ -11,10 +11,10 @@
 struct checker {
     const struct unit *p;
     struct diagnostics *d;
-    struct position asked_at; /* where 'emit' asks for 'decode', if it does */
+    struct position asked_at; /* the place where 'emit' asks for 'decode', if it does */
 };
 
-/* Whether subscript k is the plain name. */
+/* Returns whether subscript k is just the name, without arithmetic. */
 static bool is_subscript(const struct element *e, int k, enum expression_name name)
 {
     return e->sub[k]->op == EXPR_INDEX && e->sub[k]->integer == name;
@@ -27,7 +27,8 @@ static bool has_name(const struct expr *e, enum expression_name name)
     return expr_axes(e) >> name & 1;
 }
 
-/* Returns an element that uses the row of q, but not as the subscript of an axis Nq. Returns NULL if there is none. */
+/* Returns an element with a subscript that uses the row of q in an axis other than Nq. Returns NULL if there is
+   none. */
 static const struct element *element_of_row(const struct expression *e)
 {
     for (int k = 0; k < e->elements; k++)
@@ -39,7 +40,7 @@ static const struct element *element_of_row(const struct expression *e)
     return NULL;
 }
 
-/* Whether the expression uses a name without a value. Sets *at to its place. */
+/* Returns whether the expression uses a name that has no value in decoding. Sets *at to the place of the name. */
 static bool uses_unknown(const struct expression *e, enum expression_name name, struct position *at)
 {
     *at = e->first_use[name].at;
@@ -52,7 +53,7 @@ static bool uses_unknown(const struct expression *e, enum expression_name name, 
 static void check_names(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
-    if (strcmp(key, "angle") == 0 && e->uses[NAME_H]) /* keys are prepared without query heads */
+    if (strcmp(key, "angle") == 0 && e->uses[NAME_H]) /* Keys are prepared without query heads. */
         diagnostics_error(x->d, e->first_use[NAME_H].at,
                           "decoding with an angle that depends on H is not compiled yet");
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
@@ -68,8 +69,9 @@ static void check_names(void *user, const char *key, const struct expression *e)
 /* ---- elements of arrays ---- */
 
 /* Reports a subscript that a call with new tokens cannot read.
-   - An array with an axis Nk has a row per new token, kept as long as keys. Other rows may be missing.
-   - An array with an axis Nq has the rows of one call. */
+   - An array with an axis Nk has a row for each new token. The row is kept as long as keys are. Other rows may be
+     missing.
+   - An array with an axis Nq has only the rows of one call. */
 static void check_elements(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
@@ -105,7 +107,7 @@ static void check_elements(void *user, const char *key, const struct expression 
 
 /* ---- arrays ---- */
 
-/* Whether the array is a parameter with elements for keys, queries or blocks of queries. */
+/* Returns whether the array is a parameter with elements for keys, queries or blocks of queries. */
 static bool is_of_tokens(const struct kernel_array *a)
 {
     bool tokens = false;
@@ -114,7 +116,8 @@ static bool is_of_tokens(const struct kernel_array *a)
     return tokens && a->place == PLACE_PARAMS;
 }
 
-/* Reports arrays whose new rows a call cannot find. Ids of keys are passed whole. */
+/* Reports arrays for which a call cannot find the rows of new tokens. Ids of keys are no problem, because a call
+   gets all of them. */
 static void check_arrays(const struct checker *x)
 {
     const struct spec *const spec = x->p->spec;
@@ -147,7 +150,7 @@ static void check_arrays(const struct checker *x)
     }
 }
 
-/* Whether an array that cannot be decoded has elements for queries. */
+/* Returns whether an array that cannot be decoded has elements for queries. */
 static bool has_arrays_of_queries(const struct kernel_arrays *all)
 {
     bool has = false;
@@ -206,7 +209,7 @@ struct shared {
     struct diagnostics *d;
 };
 
-/* Reports arrays that both the decay and another expression read, whose gradients would have two parts. */
+/* Reports arrays that both the decay and another expression read. Their gradients would have two parts. */
 static void check_shared(void *user, const char *key, const struct expression *e)
 {
     const struct shared *const x = user;
@@ -228,7 +231,8 @@ void unit_check_decay(const struct unit *p, struct diagnostics *d)
     const struct spec *const spec = p->spec;
     struct spec without = *spec;
     if (!spec->decay) return;
-    without.decay = without.rate = NULL; /* prefix sums and maxima of weights of two keys are no sums of a query */
+    /* Prefix sums and maxima over the weights of two keys are not sums over the keys of a query. */
+    without.decay = without.rate = NULL;
     if (looks_ahead(build_graph(p->arena, &without, d))) {
         const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
         diagnostics_error(d, masked ? spec->mask->at : spec->decay->at,

@@ -1,4 +1,4 @@
-/* Queries about gradients: the parts for a number of keys, and one graph of all. */
+/* Answers queries about gradients: the parts for a number of keys, and one graph of all gradients. */
 #include "driver.h"
 #include "../cost/cost.h"
 #include "../pass/pass.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A hook for passes_run. Returns false, which stops, after the last pass on graphs. */
+/* A hook for passes_run. It returns false after the last pass on graphs, which stops the passes. */
 static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;
@@ -30,8 +30,8 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena)
     return c.graph;
 }
 
-/* Returns a compilation with all gradients in one graph, after the passes on graphs. `part` gives target, schedule
-   and form. */
+/* Returns a compilation with all gradients in one graph, after the passes on graphs. Its target, schedule and form
+   are those of `part`. */
 static const struct compilation *whole_of(const struct unit *p, const struct compilation *part)
 {
     struct compilation like = *part, *c;
@@ -72,7 +72,7 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
     const char *name = "";
     if (program_recomputes_saved(&part->program)) return "what is saved";
     if (program_sums_dout(&part->program)) return "sums of rows";
-    for (int o = 0; o < g->outputs; o++) /* skip outputs that later parts read */
+    for (int o = 0; o < g->outputs; o++) /* skips outputs that later parts read */
         if (g->output[o].name[0] == 'd')
             name = arena_printf(p->arena, "%s%s%s", name, *name ? ", " : "", g->output[o].name);
     return *name ? name : "sums for other parts";

@@ -1,4 +1,4 @@
-/* Knobs: their table, their description for a spec, and the check of `schedule:`. */
+/* The table of knobs, the description of a knob for a spec, and the check of `schedule:`. */
 #include "driver.h"
 #include "unit.h"
 #include "../schedule/schedule.h"
@@ -60,7 +60,7 @@ int knob_find_row(const char *name)
     return row;
 }
 
-/* Whether the knob has an effect on some target. If not, sets *reason. */
+/* Returns whether the knob has an effect on some target. If it has none, sets *reason. */
 static bool applies(const struct unit *p, bool backward, int row, const char **reason)
 {
     struct tune_knob knob;
@@ -69,8 +69,8 @@ static bool applies(const struct unit *p, bool backward, int row, const char **r
     return false;
 }
 
-/* Reports a knob that is unknown, has no effect, or has an invalid value. If there are no gradients, their knobs are
-   not checked for effects. */
+/* Reports a knob that is unknown, has no effect, or has an invalid value. If there are no gradients, it does not
+   check whether knobs of backward have an effect. */
 static void check_knob(const struct unit *p, bool backward, const struct knob *knob, struct diagnostics *d)
 {
     const bool waits = backward && !(p->spec->emit & EMIT_BACKWARD);

@@ -1,4 +1,5 @@
-/* The option --tuned: SPEC.yaml with the schedule of SPEC.tuned.yaml. Warns if the two compute different functions. */
+/* For the option --tuned, compiles SPEC.yaml with the schedule of SPEC.tuned.yaml. Warns if the two files compute
+   different functions. */
 #include "driver.h"
 #include "unit.h"
 #include "../spec/spec.h"
@@ -16,7 +17,7 @@ const char *tuned_path(struct arena *arena, const char *spec)
     return arena_printf(arena, "%.*s.tuned%s", stem, spec, yaml ? dot : ".yaml");
 }
 
-/* Hashes everything that affects the result: types, sizes, and the graph before all passes. */
+/* Returns a hash of everything that affects the result: types, sizes, and the graph before all passes. */
 static const char *source_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
 {
     struct text t = {0}, graph = {0};
@@ -24,7 +25,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
              (long long)spec->head_dim, (long long)spec->value_dim, spec->emit);
     if (spec->max_length) text_add(&t, " %lld", (long long)spec->max_length);
     graph_print(g, &graph);
-    text_add(&t, "%s", strchr(graph.data, '\n')); /* skip the line with the spec's name */
+    text_add(&t, "%s", strchr(graph.data, '\n')); /* skips the line with the spec's name */
     const char *hash = hash_text(arena, t.data, t.length);
     text_free(&graph);
     text_free(&t);
@@ -33,7 +34,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
 
 const char *unit_source_hash(const struct unit *p)
 {
-    struct spec written = *p->spec; /* without outputs that options add */
+    struct spec written = *p->spec; /* a copy without the outputs that options add */
     written.emit &= ~p->asked;
     return source_hash(p->arena, &written, p->graph);
 }
@@ -82,7 +83,7 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
         text_free(&text);
         return false;
     }
-    char *source = arena_alloc(p->arena, text.length + 1); /* *d quotes this copy */
+    char *source = arena_alloc(p->arena, text.length + 1); /* *d quotes this copy of the text */
     memcpy(source, text.data, text.length);
     *d = diagnostics_new(p->arena, path, source, text.length);
     const struct spec *tuned;

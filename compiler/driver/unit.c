@@ -30,7 +30,7 @@ static void add_quoted(struct text *out, const char *word)
     text_add(out, "'");
 }
 
-/* Returns the attnc command with the same output. The spec's folder is left out. */
+/* Returns an attnc command that makes the same output. The command leaves out the spec's folder. */
 static const char *reproducing(struct arena *arena, const char *file, const struct options *o, const struct unit *p)
 {
     struct text t = {0};
@@ -58,7 +58,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-/* Returns the unit as the struct that emit/ takes. */
+/* Returns the struct emission for the unit. */
 static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);
@@ -96,7 +96,7 @@ static const struct emission *emission_of(const struct unit *p)
     return e;
 }
 
-/* Replaces the spec's schedule. */
+/* Replaces the schedule of the spec by a copy of s. */
 static void take_schedule(struct spec *spec, struct arena *arena, const struct schedule *s)
 {
     spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
@@ -180,7 +180,7 @@ void unit_warn(const struct unit *p, const struct options *o)
     diagnostics_flush(d, stderr, o->console.color);
 }
 
-/* Returns the target to load on this machine; NULL: all. */
+/* Returns the target to load on this machine, or NULL for all targets. */
 static const struct target *target_to_load(const struct unit *p, const struct options *o)
 {
     return o->named_targets ? NULL : unit_target_here(p);

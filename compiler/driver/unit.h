@@ -6,16 +6,17 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-/* Makes all compilations and versions of a unit. Returns false after an error. `schedule` gets errors about knobs,
-   `d` others. (versions.c) */
+/* Makes all compilations and versions of a unit. Returns false after an error. Errors about knobs are added to
+   `schedule`, and other errors to `d`. (versions.c) */
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule);
-/* Whether a kernel can decode; if not, reports errors. `asked`: only an option asks for it. (decodable.c) */
+/* Returns whether a kernel can decode. If it cannot, reports errors. `asked` is true if only an option asks for
+   decoding. (decodable.c) */
 bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d);
 /* Reports a decay that the mask or the outputs do not allow. (decodable.c) */
 void unit_check_decay(const struct unit *p, struct diagnostics *d);
-/* --tuned: takes the schedule from SPEC.tuned.yaml. Sets *d to the diagnostics of that file. Returns false after a
-   message, or with errors in *d. (tuned.c) */
+/* For --tuned, takes the schedule from SPEC.tuned.yaml. Sets *d to the diagnostics of that file. After an error,
+   prints a message or adds errors to *d, and returns false. (tuned.c) */
 bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, struct diagnostics **d,
                     enum status *status);
 

@@ -1,5 +1,5 @@
-/* Makes the compilations and versions of a unit: for every target and entry of the schedule, the forms that some
-   number of keys uses. */
+/* Makes the compilations and versions of a unit. For every target and entry of the schedule, they have the forms
+   that some number of keys uses. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -19,7 +19,7 @@ struct maker {
     struct unit *p;
     const struct options *o;
     struct diagnostics *d;
-    bool good; /* false: a compilation has failed */
+    bool good; /* false if a compilation has failed */
 };
 
 /* Returns the text of --dump-after for a program that works on a state, or "". */
@@ -30,7 +30,7 @@ static const char *program_said(const struct program *p)
     return program_keeps_state(p) || program_takes_prepared(p) ? ", extend" : "";
 }
 
-/* --dump-after: prints the IR after this pass. */
+/* For --dump-after, prints the IR after this pass. */
 static bool dump(const struct compilation *c, const struct pass *pass, void *user)
 {
     const struct options *o = user;
@@ -55,15 +55,15 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Returns the program for forward, which also saves rows if there are gradients. The loops of 'delta' save none: their
-   sums have other bits than those of the part that recomputes rows. */
+/* Returns the program for forward. It also saves values of rows if there are gradients. With 'delta' it saves none,
+   because its sums would differ in rounding from the sums that backward computes. */
 static enum program_kind forward_program(const struct spec *spec)
 {
     return spec->emit & EMIT_BACKWARD && !spec->rate ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
 }
 
-/* Whether a state stores prepared keys. Keys of 16 bits are stored unprepared, because rounding would change the
-   result. */
+/* Returns whether a state stores prepared keys. Keys of 16 bits are not prepared before they are stored, because
+   rounding would change the result. */
 static bool stores_prepared(const struct spec *spec)
 {
     return prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
@@ -86,7 +86,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
     return c;
 }
 
-/* Compiles a program. Sets x->good to false after an error. `shown`: for --dump-after. */
+/* Compiles a program. Sets x->good to false after an error. `shown` is true for a program that --dump-after shows. */
 static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
                                            const struct target *target, struct program program, bool shown)
 {
@@ -96,8 +96,8 @@ static struct compilation *compile_program(struct maker *x, const struct schedul
     return c;
 }
 
-/* Compiles `extend` again with short tiles, because few tokens would leave most lanes empty. Only its loops over
-   queries are used. */
+/* Compiles `extend` again with short tiles, because few tokens would leave most vector lanes empty. Only the loops
+   over queries of this compilation are used. */
 static void add_short_tile(struct maker *x, struct compilation *extend)
 {
     struct compilation like = *extend;
@@ -116,8 +116,8 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     return compile_program(x, schedule, target, program, shown);
 }
 
-/* Compiles a part of the gradients and adds it to part[*parts]. `first` gives form, target and schedule. Returns
-   NULL after an error. */
+/* Compiles a part of the gradients and adds it to part[*parts]. The form, target and schedule are those of `first`.
+   Returns NULL after an error. */
 static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind kind,
                                           int group, const struct compilation **part, int *parts)
 {
@@ -132,7 +132,7 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
     return part[(*parts)++] = compile_program(x, first->schedule, first->target, program, false);
 }
 
-/* Compiles the parts that add sums of slices, if there are any. */
+/* Compiles the parts of backward that add the sums of slices, if there are any. */
 static void add_totals(struct maker *x, const struct compilation *first, const struct compilation **part, int *parts)
 {
     for (int group = 1, groups = 1; first->gradients.totals && group <= groups && x->good; group++) {
@@ -141,14 +141,14 @@ static void add_totals(struct maker *x, const struct compilation *first, const s
     }
 }
 
-/* Whether the terms of prefix sums read arrays, which have gradients. */
+/* Returns whether the terms of prefix sums read arrays. Such arrays have gradients. */
 static bool terms_have_gradients(const struct unit *p)
 {
     return p->spec->decay && p->spec->decay->elements > 0;
 }
 
-/* Compiles the gradients of the arrays in prefix sums. These parts run last, so they are numbered from FIRST_TERMS
-   on. */
+/* Compiles the gradients of the arrays that prefix sums read. These parts of backward run last, so they are numbered
+   from FIRST_TERMS on. */
 static void compile_terms(struct maker *x, const struct compilation *like, const struct compilation **part)
 {
     const struct program program = {
@@ -194,7 +194,7 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
     if (x->good && terms_have_gradients(p)) compile_terms(x, first, part);
 }
 
-/* Returns the entry of the schedule for this number of keys; NULL: none. */
+/* Returns the entry of the schedule for this number of keys, or NULL if there is none. */
 static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
 {
     const struct schedule *entry = NULL;
@@ -203,7 +203,7 @@ static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
     return entry;
 }
 
-/* Whether both schedules set the same knobs. NULL: none. */
+/* Returns whether both schedules set the same knobs. NULL is a schedule without knobs. */
 static bool same_knobs(const struct schedule *a, const struct schedule *b)
 {
     const int knobs = a ? a->knobs : 0;
@@ -222,8 +222,8 @@ struct made_parts {
     const struct compilation *part[MAX_PARTS];
 };
 
-/* Makes the gradients for a target. At each number of keys, they have the form of forward, whose saved values they
-   read. */
+/* Makes the gradients for a target. For each number of keys, they have the same form as forward, because they read
+   its saved values. */
 static void make_backward(struct maker *x, const struct target *target)
 {
     struct unit *p = x->p;
@@ -236,8 +236,8 @@ static void make_backward(struct maker *x, const struct target *target)
         struct made_parts *parts = made;
         while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
         if (parts == made + count) {
-            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* its `from` distinguishes the names of C
-                                                                            functions */
+            /* Its `from` makes the names of C functions different. */
+            struct schedule *none = arena_alloc(p->arena, sizeof *none);
             none->from = entry ? entry->from : 0;
             *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
             compile_backward(x, parts->schedule, target, linear, parts->part);
@@ -256,7 +256,8 @@ static void make_backward(struct maker *x, const struct target *target)
     }
 }
 
-/* Compiles the first group of gradients with default knobs, if `backward` sets any. Knobs are checked with it. */
+/* If `backward` sets knobs, compiles the first group of gradients with default knobs. The knobs are checked against
+   this compilation. */
 static void make_default_gradients(struct maker *x, struct defaults *u)
 {
     const struct spec *spec = x->p->spec;
@@ -270,7 +271,7 @@ static void make_default_gradients(struct maker *x, struct defaults *u)
     }
 }
 
-/* Renumbers the parts without gaps. */
+/* Renumbers the parts of backward without gaps. */
 static void number_parts(struct unit *p)
 {
     int number[MAX_PARTS], kept = 0;
@@ -289,7 +290,7 @@ static void number_parts(struct unit *p)
     p->backwards = kept;
 }
 
-/* Whether the linear form's gradients can be compiled. */
+/* Returns whether the gradients of the linear form can be compiled. */
 static bool linear_has_gradients(const struct maker *x, const struct target *target)
 {
     struct maker trial = *x;
@@ -301,8 +302,8 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-/* Whether a spec with the delta rule can have the quadratic form alone. Reports what needs a linear form, which
-   `linear` could not become; NULL: it was not tried. */
+/* Returns whether a spec with the delta rule can have only the quadratic form. Reports what needs the linear form.
+   `linear` is the compilation that could not become linear, or NULL if none was tried. */
 static bool can_be_quadratic(struct maker *x, const struct compilation *linear)
 {
     static const struct {
@@ -321,7 +322,7 @@ static bool can_be_quadratic(struct maker *x, const struct compilation *linear)
 }
 
 /* Compiles the forms of a target with default knobs. The loops of the first target decide for all targets whether
-   the linear form pays. */
+   the linear form takes less time. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
 {
     struct unit *p = x->p;
@@ -332,7 +333,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     if (algorithm != ALGORITHM_LINEAR && !solves) u->quadratic = compile(x, NULL, target, false, shown);
     struct compilation *const c = x->good && algorithm != ALGORITHM_QUADRATIC ? compile(x, NULL, target, true, shown)
                                                                               : NULL;
-    /* with the delta rule, the quadratic form takes twice the time, so it runs only if there is no linear form */
+    /* With the delta rule, the quadratic form takes twice the time. So it runs only if there is no linear form. */
     if (x->good && solves && (!c || !c->separated.features) && can_be_quadratic(x, c))
         u->quadratic = compile(x, NULL, target, false, shown);
     if (!x->good || !c) return;
@@ -347,7 +348,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = c->reason;
 }
 
-/* Compiles a form for few queries. Returns NULL, without a message, if there is none. */
+/* Compiles a form for few queries. If there is none, returns NULL without a message. */
 static struct compilation *make_for_few(const struct maker *x, const struct target *target, struct program program,
                                         bool shown)
 {
@@ -385,15 +386,15 @@ static void add_few(struct maker *x, const struct target *target, const struct d
     if (any) p->compilation[p->compilations++] = c;
 }
 
-/* Whether a state stores equally many keys for the form "heads" and the quadratic form. */
+/* Returns whether a state stores as many keys for the form "heads" as for the quadratic form. */
 static bool reads_alike(const struct compilation *heads, const struct compilation *quadratic)
 {
     int64_t first, back, of_heads, back_of_heads;
     return !keys_read_on(quadratic, &first, &back) || keys_read_on(heads, &of_heads, &back_of_heads);
 }
 
-/* Compiles the form "heads", and adds it to the target's versions. Only kernels whose keys are also the values have
-   this form (multi-head latent attention). */
+/* Compiles the form "heads" (few queries of many heads), and adds it to the target's versions. Only kernels whose
+   keys are also the values have this form, as in multi-head latent attention. */
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;
@@ -406,7 +407,7 @@ static void add_heads(struct maker *x, const struct target *target, int first, b
     p->compilation[p->compilations++] = c;
 }
 
-/* Whether both compilations print the same C. */
+/* Returns whether both compilations print the same C. */
 static bool same_code(const struct compilation *a, const struct compilation *b)
 {
     if (a->program.linear != b->program.linear || a->tiling.tile_q != b->tiling.tile_q ||
@@ -422,8 +423,8 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
     return same;
 }
 
-/* Adds a version that runs c from `from` keys on. An equal compilation of the target is used again. The target's
-   compilations start at number `first`, its versions at `first_version`. */
+/* Adds a version that runs c from `from` keys on. If the target has an equal compilation, the version uses that one.
+   The target's compilations start at number `first`, and its versions at `first_version`. */
 static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
@@ -443,7 +444,7 @@ static unsigned features_used(const struct compilation *c)
            (loops_on_matrix_units(c->loops) ? 1U << TARGET_MATRIX_UNITS : 0U);
 }
 
-/* Removes a target if nothing uses its highest feature. The next target lacks only this feature. */
+/* Removes a target if no compilation uses the target's highest feature. The next target lacks only this feature. */
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
@@ -476,8 +477,7 @@ static void make_fold(struct maker *x)
     p->folds = p->extends && p->read_back == 0;
     p->moves = true;
     for (int v = 0; v < p->graph->values; v++)
-        p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot
-                                                     be added */
+        p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot be added */
     for (int k = 0; k < p->extends; k++) {
         const struct compilation *const c = p->extend[k].c;
         p->folds &= c->state.slot_is_kept;
@@ -492,12 +492,12 @@ static void make_fold(struct maker *x)
     }
 }
 
-/* Finds the keys that a state must store for all versions: the first *first and the last *back. Returns false if a
-   version may read any key. */
+/* Finds the keys that a state must store for all versions. These are the first *first and the last *back keys.
+   Returns false if a version may read any key. */
 static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
 {
     *first = *back = 0;
-    int64_t early = 0; /* earlier tiles of queries may read more keys, so all of these are stored */
+    int64_t early = 0; /* Earlier tiles of queries may read more keys. All keys that such a tile reads are stored. */
     for (int v = 0; v < 3 * versions; v++) {
         const struct version *const of = &version[v / 3];
         const struct compilation *const c = v % 3 == 0 ? of->c : v % 3 == 1 ? of->few : of->heads;
@@ -512,8 +512,8 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
     return true;
 }
 
-/* For a state of keys: compiles the programs that decode, if forward cannot. If the state stores prepared keys, one
-   program prepares keys and the others attend to them. None of them drops weights. */
+/* Compiles the programs that decode with a state of keys, if forward cannot decode. If the state stores prepared
+   keys, one program prepares keys, and the other programs attend to them. These programs have no dropout. */
 static void make_attending(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -528,7 +528,7 @@ static void make_attending(struct maker *x)
             p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
             p->of_prepared[p->of_prepareds++] = made;
         }
-        /* these replace like->c, like->few and like->heads; versions can share a compilation */
+        /* These variables replace like->c, like->few and like->heads. Versions can share a compilation. */
         const struct compilation *c = NULL, *few = NULL, *heads = NULL;
         for (int u = 0; u < v; u++) {
             if (p->version[u].c == like->c) c = p->attend[u].c;
@@ -557,8 +557,8 @@ static void make_attending(struct maker *x)
     }
 }
 
-/* Compiles a program that a call runs before the others, for each target with a version. Returns the number of
-   versions in `made`. */
+/* Compiles a program that a call runs before the main program, for each target that has a version. Returns the
+   number of versions in `made`. */
 static int make_first(struct maker *x, enum program_kind kind, bool shown, struct version *made)
 {
     struct unit *const p = x->p;
@@ -573,7 +573,7 @@ static int make_first(struct maker *x, enum program_kind kind, bool shown, struc
     return count;
 }
 
-/* Compiles the programs for the terms of prefix sums and for the corrected values, if other programs read these. */
+/* Compiles the programs that compute the terms of prefix sums and the corrected values, if other programs read them. */
 static void make_all_first(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -582,10 +582,10 @@ static void make_all_first(struct maker *x)
     if (corrects && x->good) p->corrects = make_first(x, PROGRAM_CORRECT_VALUES, true, p->correct);
 }
 
-/* Decides what a state stores, and compiles programs that extend it.
-   - If the longest sequences use the linear form on every target: sums over chunks, and the last p->read_back keys and
-     values.
-   - Otherwise: keys, perhaps prepared, and values. */
+/* Decides what a state stores, and compiles the programs that extend a state.
+   - If the longest sequences use the linear form on every target, a state stores sums over chunks. It also stores
+     the last p->read_back keys and values.
+   - Otherwise, a state stores all keys and values. The keys may be prepared. */
 static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -624,7 +624,7 @@ static void make_extend(struct maker *x)
     }
     make_fold(x);
     graph_print(p->graph, &t);
-    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skip the line with the spec's name */
+    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skips the line with the spec's name */
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
@@ -638,7 +638,8 @@ static void make_extend(struct maker *x)
     text_free(&t);
 }
 
-/* Returns the number of keys from which an entry uses the linear form: its knob `crossover`, or the default. */
+/* Returns the number of keys from which an entry of the schedule uses the linear form. It is the entry's knob
+   `crossover`, or the default. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
 {
     for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
@@ -665,7 +666,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
     const int errors = diagnostics_errors(schedule);
-    /* Targets without features share the crossover of the first of them. A target with features has another one. */
+    /* Targets without features share the crossover of the first such target. Each target with features has its own
+       crossover. */
     const struct defaults *plain = &p->defaults[0];
     for (int u = 0; plain->target->features && u < p->default_count; u++) plain = &p->defaults[u];
     for (int u = 0; u < p->default_count; u++) {
@@ -678,7 +680,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     if (!x->good) return no_gradients(x);
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
-    struct defaults by_default[MAX_VERSIONS]; /* also of targets that drop_idle removes */
+    struct defaults by_default[MAX_VERSIONS]; /* includes the defaults of targets that drop_idle removes */
     memcpy(by_default, p->defaults, sizeof by_default);
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
@@ -686,7 +688,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
             const int64_t from = entry ? entry->from : 0,
                           next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
-            /* the quadratic form runs from `from` up to the crossover, then the linear form */
+            /* The quadratic form runs from `from` keys up to the crossover. The linear form runs after it. */
             const int64_t crossover = crossover_of(&by_default[t], entry);
             struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL,
                                *linear = crossover < next ? by_default[t].linear : NULL;

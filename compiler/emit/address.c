@@ -18,7 +18,8 @@ const char *emit_end(const struct emitter *x, int axis)
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
-/* Whether the array is a tile with only a part of its constant axis `k`. Its indices count from the part's start. */
+/* Returns whether the array is a tile that has only a part of its constant axis `k`. Indices count from the part's
+   start. */
 static bool emit_part(const struct emitter *x, const struct array *a, int k)
 {
     const struct axis *axis = &x->m->axis[a->axes[k]];
@@ -31,7 +32,7 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
-/* Whether the array has an axis of SIZE_ROWS. */
+/* Returns whether the array has an axis of SIZE_ROWS. */
 static bool has_rows(const struct emitter *x, const struct array *a)
 {
     for (int k = 0; k < a->rank; k++)
@@ -106,7 +107,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         }
         int64_t constant = 1;
         const char *text = NULL;
-        if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* the stride from slot to slot */
+        if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* the stride from one slot to the next */
             return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
@@ -130,7 +131,7 @@ const char *emit_step(struct emitter *x, const struct ref *r, int axis)
     return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
 }
 
-/* Rewrites the address "array + offset" as the element "array[offset]". */
+/* Returns C for an element. It turns the address "array + offset" into "array[offset]". */
 const char *emit_element(struct emitter *x, const struct ref *r)
 {
     char *made = arena_copy(x->m->arena, emit_address(x, r));
@@ -140,7 +141,8 @@ const char *emit_element(struct emitter *x, const struct ref *r)
     return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
-/* Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task fixes (b, g, m). */
+/* Returns the address of a reference as C. Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task
+   fixes (b, g, m). */
 const char *emit_address(struct emitter *x, const struct ref *r)
 {
     const struct array *a = &x->l->array[r->of];
@@ -150,7 +152,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
-        struct ref along = *r; /* emit_stride of this reference is the array's stride along axis k */
+        struct ref along = *r; /* For `along`, emit_stride returns the array's stride along axis k. */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
         const char *stride = emit_stride(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
@@ -175,7 +177,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
                                 a->name);
             continue;
         }
-        if (merged && emit_strided(x, a)) { /* the caller's axes of query heads and of queries */
+        if (merged && emit_strided(x, a)) { /* The caller's array has separate axes of query heads and of queries. */
             const int queries = emit_axis_of_caller(x, a, k);
             made = arena_printf(arena, "%s + %s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", made, index, a->name,
                                 queries - 1, index, a->name, queries);
@@ -229,7 +231,7 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
         if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
         first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
     }
-    /* element 0 of a tile is the first of the current range */
+    /* Element 0 of a tile is the first element of the current range. */
     if (a->kind == ARRAY_TILE) {
         const char *made = emit_array(x, r);
         for (int k = 0; k < r->rank; k++)

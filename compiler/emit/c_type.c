@@ -1,4 +1,4 @@
-/* Returns the C types of array elements. */
+/* Returns C types for array elements. */
 #include "printer.h"
 
 const char *emit_real(enum dtype dtype)

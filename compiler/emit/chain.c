@@ -62,7 +62,7 @@ bool emit_tasks_of_keys(const struct loops *l)
     return false;
 }
 
-/* Whether an array has partial sums per slice of rows. */
+/* Returns whether an array has a partial sum for each slice of rows. */
 static bool has_units(const struct loops *l)
 {
     for (int a = 0; a < l->arrays; a++)
@@ -79,8 +79,8 @@ bool emit_tasks_over(const struct loops *l, enum size_source source)
     return false;
 }
 
-/* Whether tasks have the heads that entry points assume. The gradient with respect to an array [B, G, Nq] has tiles
-   of key/value heads instead. */
+/* Returns whether tasks have the heads that entry points assume. The gradient with respect to an array [B, G, Nq]
+   has tiles of key/value heads instead. */
 static bool has_assumed_heads(const struct loops *l)
 {
     const bool of_queries = emit_tasks_of(l) > 0 && !emit_tasks_of_keys(l);
@@ -106,7 +106,7 @@ bool emit_in_order(const struct loops *l)
     return heads.loops && heads.loop[heads.loops - 1]->ordered;
 }
 
-/* The knob `together`: the heads on which all threads cooperate (struct version). */
+/* The knob `together` selects the heads that all threads compute together (struct version). */
 const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!(x->linear && emit_in_phases(x->linear->loops)) && !(x->quadratic && emit_in_phases(x->quadratic->loops)))

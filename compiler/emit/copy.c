@@ -1,10 +1,10 @@
-/* Prints COPY statements, which copy a part of an array to a tile or back. A copy can widen 16-bit elements, round
-   to bf16, transpose, or put two neighbours into a pair. */
+/* Prints COPY statements. They copy a part of an array to a tile, or a tile to an array. A copy can also widen
+   16-bit elements, round to bf16, transpose, or join two neighbours into a pair. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Prints a copy that widens whole vectors of 16-bit elements. Returns false for another copy. */
+/* Prints a copy that widens whole vectors of 16-bit elements. Returns false if the copy is of another kind. */
 static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -32,8 +32,8 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Prints a copy that transposes, because the last axes differ. Returns false for another copy. `pads`: zeros fill
-   the last vector of each row. */
+/* Prints a copy that transposes, because the last axes of the arrays differ. Returns false if the copy is of another
+   kind. If `pads`, zeros fill the last vector of each row. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -61,8 +61,8 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     return true;
 }
 
-/* Prints a copy of rows that are contiguous in both arrays. Returns false for another copy. `pads`: zeros fill the
-   last vector of each row. */
+/* Prints a copy of rows that are contiguous in both arrays. Returns false if the copy is of another kind. If `pads`,
+   zeros fill the last vector of each row. */
 static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -82,10 +82,11 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
     return true;
 }
 
-/* Prints a copy into a tile of pairs. An odd last element is paired with 0. The source is
-   - a tile of f32, which is rounded to bf16;
-   - an input of bf16 with the lanes last;
-   - an input of bf16 with adjacent pairs. */
+/* Prints a copy into a tile of pairs. If the number of elements is odd, the last element is paired with 0. The
+   source is one of
+   - a tile of f32, which is rounded to bf16,
+   - an input of bf16 whose last axis is the lanes,
+   - an input of bf16 whose pairs are adjacent. */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -99,7 +100,7 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
          whole = numbers || (x->m->axis[lane].source == SIZE_CONSTANT && x->m->axis[lane].extent % x->lanes == 0);
     emit_line(x, "/* %s = %s, in pairs along %s%s */", emit_array(x, to), emit_array(x, from), o,
               numbers ? ", rounded to bf16" : "");
-    if (!numbers && ref_axis(from, from->rank - 1) == over) { /* the pairs are adjacent */
+    if (!numbers && ref_axis(from, from->rank - 1) == over) { /* elements of a pair are adjacent in memory */
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
         emit_line(x, "    for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
         emit_line(x, "        set_pair_%s(%s + %s * %lld + 2 * %s, %s < %s ? pair_%s(%s) : 0);", x->suffix,
@@ -143,8 +144,8 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
     emit_line(x, "}");
 }
 
-/* Prints a copy at computed subscripts. The lanes are the innermost loop. `pads`: zeros fill the last vector of each
-   row. */
+/* Prints a copy at computed subscripts. The lanes are the innermost loop. If `pads`, zeros fill the last vector of
+   each row. */
 static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *const to = &s->assign[0].to, *const from = &s->operand[0];
@@ -163,7 +164,8 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     for (int k = s->rank - 2; k >= 0; k--) emit_line(x, "%*s}", 4 * k, "");
 }
 
-/* Returns C for the stride of the last axis if it can differ from 1 and the copy is faster where it is 1; else NULL. */
+/* Returns C for the stride of the last axis, if it can differ from 1 and the copy is faster where it is 1. Otherwise
+   returns NULL. */
 static const char *other_stride(const struct emitter *x, const struct stmt *s)
 {
     const struct ref *const from = &s->operand[0];

@@ -6,26 +6,26 @@
 
 enum { MAX_PIECES = 512, MAX_FILES = 8, BUCKETS = 64 };
 
-/* A piece is one definition or one directive. */
+/* A piece of C: one definition or one directive. */
 struct piece {
-    const char *text, *body; /* `text` includes the comment above the piece */
+    const char *text, *body; /* `text` begins with the comment above the piece */
     size_t length, body_length;
     const char *name;
     size_t name_length;
-    bool tag, external, wanted; /* tag: a struct or union. external: a function that is not static */
-    bool spaced;                /* after an empty line, or first in its file */
+    bool tag, external, wanted; /* tag: a struct or union; external: a function that is not static */
+    bool spaced;                /* an empty line precedes the piece, or it is the first in its file */
     int file;
-    struct piece *next; /* the next piece in the bucket, in file order */
+    struct piece *next; /* the next piece in the same hash bucket, in file order */
 };
 
 struct pieces {
     struct piece piece[MAX_PIECES];
     int count, files;
     bool external[MAX_FILES];
-    struct piece *bucket[BUCKETS], *last[BUCKETS]; /* by name */
+    struct piece *bucket[BUCKETS], *last[BUCKETS]; /* hash table of the pieces' names */
 };
 
-/* Returns the end of the comment or literal at c, or c. */
+/* If a comment or literal begins at c, returns its end. Otherwise returns c. */
 static const char *skip_opaque(const char *c)
 {
     if (c[0] == '/' && c[1] == '*') {
@@ -64,7 +64,7 @@ static const char *definition_end(const char *c)
     return c;
 }
 
-/* Sets the name that the piece defines, if any. */
+/* Sets the name that the piece defines, if it defines one. */
 static void find_name(struct piece *p)
 {
     const char *c = p->body, *end = p->body + p->body_length, *last = NULL;
@@ -85,7 +85,7 @@ static void find_name(struct piece *p)
         }
         if (n) c += n - 1;
     }
-    if (function && *c != '{') return; /* a declaration */
+    if (function && *c != '{') return; /* The text is a declaration. */
     p->tag = !function && *c == '{';
     p->name = last;
     p->name_length = length;
@@ -117,7 +117,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
         for (;;) {
             const char *blank = c;
             while (isspace((unsigned char)*c)) c++;
-            if (c - blank > 1) comment = NULL; /* an empty line separates the comment */
+            if (c - blank > 1) comment = NULL; /* a comment before an empty line does not belong to the piece */
             spaced |= c - blank > 1;
             if (c[0] != '/' || c[1] != '*') break;
             comment = c;
@@ -127,7 +127,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
         struct piece *p = &all->piece[all->count++];
         *p = (struct piece){.text = comment ? comment : c, .body = c, .spaced = spaced, .file = file};
         c = definition_end(c);
-        c += strcspn(c, "\n"); /* includes a comment on the same line */
+        c += strcspn(c, "\n"); /* The line may end with a comment, which belongs to the piece. */
         p->length = (size_t)(c - p->text);
         p->body_length = (size_t)(c - p->body);
         find_name(p);
@@ -135,7 +135,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
     }
 }
 
-/* Selects the pieces that the text names, recursively. */
+/* Selects the pieces whose names occur in the text, and the pieces that these need. */
 static void want(struct pieces *all, const char *text, size_t length)
 {
     bool after_struct = false;

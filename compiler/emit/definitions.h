@@ -4,17 +4,18 @@
 
 #include "../../ir/ir.h"
 
-/* The pieces of several C files: outermost definitions and directives, with the comments above them. */
+/* The pieces of several C files. A piece is an outermost definition or directive, with the comment above it. */
 struct pieces;
 struct pieces *pieces_new(struct arena *arena);
-/* Adds the pieces of `text`, which must outlive `all`. `external`: functions are printed with `static`. */
+/* Adds the pieces of `text`, which must outlive `all`. If `external`, functions that are not static are printed with
+   `static`. */
 void pieces_add(struct pieces *all, const char *text, bool external);
 /* Selects every piece whose name is in `text` or in a selected piece. */
 void pieces_want(struct pieces *all, const char *text);
-/* Prints the selected pieces in file order, after the #include lines of their files. */
+/* Prints the selected pieces in the order of their files, after the #include lines of these files. */
 void pieces_print(const struct pieces *all, struct text *out);
 
-/* The names of a template. For each name, the text that replaces the name, and the value of the name in conditions.
+/* The names of a template. A name has a text that replaces it, and a value that conditions test.
    - A name that begins with `_` matches the end of a word: `_T` matches in `load_T`.
    - A name that ends with `_` matches the beginning of a word: `SPEC_` matches in `SPEC_forward`.
    - If several names match a word, the name that was set first is used. */
@@ -24,17 +25,17 @@ struct template_names {
     struct template_value {
         const char *name, *text;
         int64_t number;
-        size_t length; /* of the name */
+        size_t length; /* length of the name */
         bool is_beginning, is_end;
     } value[MAX_VALUES];
     int values;
 };
 void template_set(struct template_names *t, const char *name, const char *text); /* the value in conditions is 1 */
 void template_set_number(struct template_names *t, const char *name, int64_t number);
-/* Sets `name` to `lines` without final newlines, and frees `lines`. */
+/* Sets the text of `name` to `lines` without the final newlines. Frees `lines`. */
 void template_set_text(struct template_names *t, const char *name, struct text *lines);
 /* Returns the text of `file` after its first empty line, with names replaced. Evaluates `#if NAME`, `#if !NAME`,
-   `#if NAME > number` and && of these. */
+   `#if NAME > number`, and such conditions joined by &&. */
 const char *template_fill(const struct template_names *t, const char *file);
 
 #endif

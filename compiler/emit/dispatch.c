@@ -1,5 +1,5 @@
-/* Prints the C functions that choose a version at run time: by the processor, by n_k, and for few queries by the
-   number of queries and rows. Rows are the queries of all heads that share keys. */
+/* Prints the C functions that choose a version at run time. They choose by the processor and by n_k. For few queries
+   they also choose by n_q and by rows, the number of queries of all heads that share keys. */
 #include "emit.h"
 #include "definitions.h"
 #include "printer.h"
@@ -69,7 +69,7 @@ int emit_same_target(const struct compilation *const *c, int compilations)
     return count;
 }
 
-/* Returns the number of versions at the beginning of the list with the same target. */
+/* Returns the number of versions at the beginning of the list that have the same target. */
 static int same_versions(const struct version *v, int versions)
 {
     int count = 1;
@@ -107,7 +107,7 @@ const char *emit_guard(const struct compilation *const *c, int k)
 /* The printer's state for a function that chooses among versions. */
 struct version_choice {
     const struct emitted_file *e;
-    bool phases, apart, heads;            /* heads: a target has the form "heads" */
+    bool phases, apart, heads;            /* heads: a target has a version for few queries of many heads */
     const char *wanted[MAX_COMPILATIONS]; /* the conditions of wanted_0, wanted_1, … */
     int count;
 };
@@ -125,7 +125,7 @@ static const char *wanted_outputs(const struct compilation *c)
     return condition;
 }
 
-/* Returns N of the function wanted_N that tests the condition. */
+/* Returns the number N of the function wanted_N that tests the condition. */
 static int wanted_function(struct version_choice *x, const char *condition)
 {
     int k = 0;
@@ -175,8 +175,8 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
     text_add(out, "};\n");
 }
 
-/* Prints the returns for the versions of one target, longest sequences first. Code for few queries comes before its
-   version. */
+/* Prints the return statements for the versions of one target, from the longest sequences to the shortest. The code
+   for few queries comes before the version that it belongs to. */
 static void returns(struct version_choice *x, const struct version *v, int count, int deeper, struct text *out)
 {
     for (int n = count - 1; n >= 0; n--) {
@@ -206,8 +206,8 @@ static void returns(struct version_choice *x, const struct version *v, int count
     }
 }
 
-/* Prints the body of a function that chooses among versions. If none fits, it runs `otherwise` and returns an empty
-   version. */
+/* Prints the body of a function that chooses among versions. If no version fits, the function runs `otherwise` and
+   returns an empty version. */
 static void choose(struct version_choice *x, const struct version *v, int versions, const char *otherwise,
                    struct text *out)
 {
@@ -232,7 +232,7 @@ static void choose(struct version_choice *x, const struct version *v, int versio
         text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, x->apart ? ", .apart = 1" : "");
 }
 
-/* Whether a target has the form "heads". */
+/* Returns whether a target has a version for few queries of many heads. */
 static bool emit_any_heads(const struct emitted_file *e)
 {
     bool any = false;
@@ -248,7 +248,7 @@ static struct version_choice choice_in(const struct emitted_file *e)
                                    .heads = emit_any_heads(e)};
 }
 
-/* Whether a target has versions for few queries. Sets *of_all to whether every target has. */
+/* Returns whether a target has versions for few queries. Sets *of_all to whether every target has such versions. */
 static bool any_few(const struct version *v, int versions, bool *of_all)
 {
     bool any = false;
@@ -263,7 +263,7 @@ static bool any_few(const struct version *v, int versions, bool *of_all)
     return any;
 }
 
-/* Whether few_pay is called for every target. */
+/* Returns whether the choice for every target calls few_pay. */
 static bool all_compare_queries(const struct version *v, int versions)
 {
     bool all = true;
@@ -276,7 +276,8 @@ static bool all_compare_queries(const struct version *v, int versions)
     return all;
 }
 
-/* Prints the body of a function that chooses by n_k, and with `has_rows` by rows and n_q. */
+/* Prints the body of a function that chooses a version by n_k. If `has_rows`, it also chooses by the number of rows
+   and n_q. */
 static void choose_by_size(const struct emitted_file *e, const struct version *v, int versions, bool has_rows,
                            struct text *made)
 {
@@ -286,7 +287,7 @@ static void choose_by_size(const struct emitted_file *e, const struct version *v
         used &= count > 1;
     }
     any_few(v, versions, &of_all);
-    /* a (void) line prevents a warning about an unused parameter */
+    /* A (void) line prevents a warning about an unused parameter. */
     const bool compared = all_compare_queries(v, versions);
     const char *const keys = "    (void)n_k;\n", *const rows = has_rows ? "    (void)rows;\n" : "",
                       *const queries = has_rows ? "    (void)n_q;\n" : "";
@@ -374,7 +375,7 @@ void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t
         int versions = 0;
         for (int k = 0; k < e->p->backwards; k++) {
             const struct version *b = &e->p->backward[k];
-            bool here = false; /* the file has code for the target */
+            bool here = false; /* true if the file has code for the target */
             for (int n = 0; n < e->versions; n++) here |= e->version[n].target == b->target;
             if (b->part == part && here) v[versions++] = *b;
         }

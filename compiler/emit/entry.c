@@ -1,5 +1,5 @@
-/* Prints the beginning of a file, and the entry points, from templates in emit/embedded/. Sets the templates' names
-   for the kernel and its arrays. */
+/* Prints the beginning of a file, and the entry points, from templates in emit/embedded/. For this, it sets the
+   templates' names for the kernel and its arrays. */
 #include "emit.h"
 #include "definitions.h"
 #include "printer.h"
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* kernel.c, entry.c and state.c in
-                                                                        emit/embedded/ */
+/* the texts of kernel.c, entry.c and state.c in emit/embedded/ */
+extern const char kernel_preamble[], kernel_entry[], kernel_state[];
 
 /* ---- arrays ---- */
 
-/* Returns the next argument of the entry point, from array *from on, and advances *from. Returns NULL after the
-   last. */
+/* Returns the next argument of the entry point, from array *from on, and advances *from. Returns NULL after the last
+   argument. */
 static const struct kernel_array *next_argument(const struct kernel_arrays *all, enum entry entry, int *from)
 {
     for (; *from < all->count; ++*from)
@@ -50,14 +50,14 @@ const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *a
     return list;
 }
 
-/* Whether the parameter has a row for each token. Then struct call has its pointer and strides, because a state can
-   replace them. */
+/* Returns whether the parameter has a row for each token. If so, struct call has its pointer and strides, because a
+   state can replace them. */
 static bool is_param_of_rows(const struct kernel_array *a)
 {
     return a->place == PLACE_PARAMS && a->rows;
 }
 
-/* Whether the kernel computes the array. Only backward needs gradients. */
+/* Returns whether the kernel computes the array. Gradients are computed only in backward. */
 static bool is_computed(const struct emission *p, const struct kernel_array *a, bool backward)
 {
     if (strcmp(a->name, corrected_values) == 0) return p->corrects > 0;
@@ -67,7 +67,7 @@ static bool is_computed(const struct emission *p, const struct kernel_array *a, 
     return a->place == PLACE_WORKSPACE && (backward || !gradient);
 }
 
-/* Whether the array is part of another one, which is the argument. struct call has its pointer and strides. */
+/* Returns whether the array is a part of an argument of the entry points. struct call has its pointer and strides. */
 static bool is_read_within(const struct kernel_array *a)
 {
     return a->place == PLACE_WITHIN && a->access[ENTRY_FORWARD] == ACCESS_READ;
@@ -104,7 +104,8 @@ static const char *call_members(struct arena *arena, const struct emission *p, b
     return members;
 }
 
-/* Sets the templates' names for an entry point's arrays: ARRAY… for forward, GRADIENT… for backward. */
+/* Sets the names in templates for the arrays of an entry point. The names begin with ARRAY for forward, and with
+   GRADIENT for backward. */
 static void set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
 {
     const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "", *unused = "",
@@ -115,10 +116,10 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
         if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || access == ACCESS_NONE) continue;
         const char *name = a->member, *comma = *values ? ", " : "", *constant = access == ACCESS_READ ? "const " : "",
                    *stored = emit_stored(a->dtype);
-        /* The argument is const, but the member is not, because forward writes the array. */
+        /* The argument is const. The member is not, because forward writes the array. */
         const bool writable = access == ACCESS_READ && a->access[ENTRY_FORWARD] > ACCESS_READ;
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, *any ? ", " : "", constant, name);
-        if (a->place == PLACE_WITHIN) { /* an argument only of functions that are equal for all kernels */
+        if (a->place == PLACE_WITHIN) { /* Functions that are the same for all kernels have this argument. */
             unused = arena_printf(t->arena, "%s%s    (void)%s;", unused, *unused ? "\n" : "", name);
             if (access == ACCESS_READ) values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, a->within);
             continue;
@@ -130,7 +131,7 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
         if (access != ACCESS_WANTED)
             *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
     }
-    for (int k = 0; k < arrays->count; k++) { /* outputs that struct attn_problem points to */
+    for (int k = 0; k < arrays->count; k++) { /* outputs that are members of struct attn_problem */
         const struct kernel_array *const a = &arrays->array[k];
         if (a->place == PLACE_PROBLEM && a->access[entry] != ACCESS_NONE)
             values = arena_printf(t->arena, "%s,\n        .%s = (%s *)problem->%s", values, a->member,
@@ -145,9 +146,9 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
     template_set(t, arena_printf(t->arena, "%s_OF_KEYS_MISSING", word), of_keys);
 }
 
-/* ---- what is left for the gradients ---- */
+/* ---- arrays that forward and parts of backward leave for later parts ---- */
 
-/* Returns the members of struct call with a number per query: saved_0, … of forward, and row_0, … of backward. */
+/* Returns the members of struct call that have a number per query: saved_0, … of forward and row_0, … of backward. */
 static const char *row_members(const struct emitted_file *e, struct arena *arena)
 {
     const char *members = "", *real = emit_real(e->p->spec->dtype);
@@ -206,7 +207,7 @@ static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
     return s;
 }
 
-/* Returns C that tests whether the caller wants an output from the shared sums. */
+/* Returns a C condition: the caller wants an output that is computed from the shared sums. */
 static const char *sums_wanted(const struct emitted_file *e, struct arena *arena)
 {
     const char *when = "";
@@ -219,7 +220,7 @@ static const char *sums_wanted(const struct emitted_file *e, struct arena *arena
     return when;
 }
 
-/* Returns the numbers of keys at which versions change, as an initialiser: "0, 4096". */
+/* Returns the numbers of keys at which versions change, as a C initialiser such as "0, 4096". */
 static const char *lengths(const struct version *v, int versions, struct arena *arena)
 {
     const char *from = "0";
@@ -247,7 +248,7 @@ static const char *sizes_of(struct arena *arena, const struct kernel_array *a)
     return sizes;
 }
 
-/* Sets the names for tables of the tiles of masks. */
+/* Sets the names that the template needs for the tables of the tiles of masks. */
 static void set_tiles(struct template_names *t, const struct kernel_arrays *arrays)
 {
     const char *names = "", *values = "";
@@ -282,7 +283,7 @@ static void set_prefix_sums(struct template_names *t, const struct emitted_file 
     template_set(t, "PREFIX_WANTED", wanted);
     const int64_t row = array_row_elements(&e->p->arrays->array[sums]);
     template_set_number(t, "PREFIX_ROW", row);
-    template_set_number(t, "SUM_TOKENS", row > 1 ? 512 : 4096); /* limits the workspace of a call with a state */
+    template_set_number(t, "SUM_TOKENS", row > 1 ? 512 : 4096); /* This limits the workspace of a call with a state. */
 }
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
@@ -328,7 +329,7 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 
 /* ---- parameters ---- */
 
-/* Returns the shape of a parameter as an initialiser: "ATTN_BATCH, 64". */
+/* Returns the extents of a parameter as a C initialiser, such as "ATTN_BATCH, 64". */
 static const char *extents(struct arena *arena, const struct kernel_array *a)
 {
     const char *made = "";
@@ -344,7 +345,7 @@ static const char *extents(struct arena *arena, const struct kernel_array *a)
     return made;
 }
 
-/* Returns the number of the array's axis of this size, or -1. */
+/* Returns the number of the array's axis that has this size, or -1. */
 static int axis_of_size(const struct kernel_array *a, enum array_size size)
 {
     for (int k = 0; k < a->rank; k++)
@@ -358,7 +359,7 @@ static const char *stride_of(struct arena *arena, const struct kernel_array *a, 
     return axis < 0 ? "0" : arena_printf(arena, "call->at.%s[%d]", a->member, axis);
 }
 
-/* Returns statements that set the pointer and the strides in struct call for a parameter with rows. */
+/* Returns statements that set the pointer and the strides of a parameter with rows in struct call. */
 static const char *param_rows(struct arena *arena, const struct kernel_array *a)
 {
     const int heads = axis_of_size(a, ARRAY_SIZE_HEADS);
@@ -382,7 +383,8 @@ static const char *param_strides(struct arena *arena, const struct kernel_array 
         a->member, a->member, sizes_of(arena, a), a->rank, a->member, a->member);
 }
 
-/* Returns a condition that a row of constant size is not contiguous in an array that a state stores. */
+/* Returns a C condition that a row of the array is not contiguous. A state needs contiguous rows of constant size.
+   Returns NULL if the condition cannot hold. */
 static const char *row_is_apart(struct arena *arena, const struct kernel_array *a)
 {
     const struct array_axis *const last = &a->axis[a->rank - 1];
@@ -390,7 +392,7 @@ static const char *row_is_apart(struct arena *arena, const struct kernel_array *
     return arena_printf(arena, "call.at.%s[%d] != 1", a->member, a->rank - 1);
 }
 
-/* Sets the statements that move pointers to integers of sequences to sequence b. */
+/* Sets the statements that move the pointers to integers so that they begin at sequence b. */
 static void set_integers_of_sequences(struct template_names *t, const struct kernel_arrays *all)
 {
     const char *moves = "";
@@ -402,7 +404,7 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
         for (int n = 1; n < a->rank; n++) {
             const struct array_axis *const axis = &a->axis[n];
             const bool keys = !axis->constant &&
-                              axis->size == ARRAY_SIZE_N_K; /* of every position up to the capacity */
+                              axis->size == ARRAY_SIZE_N_K; /* The axis has every position up to the capacity. */
             moves = arena_printf(t->arena, "%s * %s%s", moves, axis->constant ? "" : "call.p.",
                                  keys ? "capacity" : array_axis_word(t->arena, axis));
         }
@@ -464,7 +466,7 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
     set_integers_of_sequences(t, all);
 }
 
-/* ---- all together ---- */
+/* ---- the whole file ---- */
 
 int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds)
 {
@@ -472,15 +474,15 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
-/* C for arrays with a row of reals per token, in calls with a state. */
+/* C for arrays that have a row of reals per token, in calls with a state. */
 struct rows_text {
     struct arena *arena;
     int count;
     const char *bytes, *heads, *pointers, *strides, *row_strides;
-    const char *values; /* statements that set the arrays of a call */
+    const char *values; /* statements that set the arrays in struct call */
 };
 
-/* Adds an array whose rows the caller gives. */
+/* Adds C for an array whose rows come from the caller. */
 static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
 {
     const char *const comma = x->count ? ", " : "", *const type = emit_stored(a->dtype);
@@ -505,7 +507,7 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
     x->count++;
 }
 
-/* Adds an array of prefix sums, which a call computes from the rows of the caller. */
+/* Adds an array of prefix sums. A call computes it from rows of the caller. */
 static void add_rows_of_sums(struct rows_text *x, const struct kernel_array *a)
 {
     const long long row = (long long)array_row_elements(a);
@@ -522,10 +524,10 @@ static bool has_rows_of_keys(const struct kernel_array *a)
     return a->rows && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
 }
 
-/* Sets the names for arrays with a row of reals per token.
-   - A state stores inputs, parameters and prefix sums, but no parameters that only prefix sums need.
-   - An array within another one is stored as part of it. If `prepared`, both are stored, because the state has the
-     other one in another form. */
+/* Sets the template's names for arrays with a row of reals per token.
+   - A state stores inputs, parameters and prefix sums. It does not store parameters that only prefix sums need.
+   - An array within another array is stored as part of it. If `prepared`, both arrays are stored, because the state
+     has the outer array in another form. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
     struct rows_text x = {t->arena, 0, "", "", "", "", "", ""};
@@ -533,7 +535,7 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!has_rows_of_keys(a) || a->of_terms) continue;
-        if (a->place == PLACE_WITHIN && !prepared) /* the other array is stored before it */
+        if (a->place == PLACE_WITHIN && !prepared) /* The array that contains this one is stored before it. */
             x.values = arena_printf(t->arena, "%s\n    call->%s = call->%s;\n    call->%s = call->p.%s;", x.values,
                                     a->member, a->within, a->strides, a->within);
         else
@@ -560,7 +562,7 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     template_set(t, "TERMS_VALUES", x.values);
 }
 
-/* Sets the statements that advance pointers of parameters with a row per query, like q. */
+/* Sets the statements that advance the pointers of parameters with a row per query. */
 static void set_rows_of_queries(struct template_names *t, const struct kernel_arrays *arrays)
 {
     const char *sequences = "", *rows = "";
@@ -578,7 +580,8 @@ static void set_rows_of_queries(struct template_names *t, const struct kernel_ar
     template_set(t, "MORE_ROWS_OF_QUERIES", rows);
 }
 
-/* Sets the names for outputs of struct attn_problem. Calls with a state advance their pointers. */
+/* Sets the template's names for outputs that are members of struct attn_problem. Calls with a state advance their
+ * pointers. */
 static void set_results(struct template_names *t, const struct emitted_file *e)
 {
     const struct kernel_arrays *const arrays = e->p->arrays;

@@ -10,8 +10,8 @@
 
 /* ---- NAME.c ---- */
 
-/* Prints #error for C++, C89 and C without GNU extensions. The rest is in the #else branch, so there is only one
-   error. Each branch has a declaration, because ISO C forbids an empty file. */
+/* Prints #error for C++, C89 and C without GNU extensions. The rest of the file is in the #else branch, so only one
+   error is reported. Each branch has a declaration, because ISO C forbids an empty file. */
 static void refuse_other_languages(const char *name, struct text *out)
 {
     text_add(out,
@@ -24,7 +24,7 @@ static void refuse_other_languages(const char *name, struct text *out)
              name, name, name, name, name);
 }
 
-/* Prints the #include lines. A standalone file contains NAME.h. */
+/* Prints the #include lines. A standalone file includes the text of NAME.h. */
 static void includes(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;
@@ -46,7 +46,7 @@ static void includes(const struct emitted_file *e, struct text *out)
                                                      : ""));
 }
 
-/* Whether the compilation has a table of constants `name`. */
+/* Returns whether the compilation has a table of constants `name`. */
 static bool has_table(const struct compilation *c, const char *name)
 {
     for (int a = 0; a < c->loops->arrays; a++)
@@ -54,10 +54,10 @@ static bool has_table(const struct compilation *c, const char *name)
     return false;
 }
 
-/* Prints the tables of constants, each once. */
+/* Prints each table of constants once. */
 static void tables(const struct compilation *const *all, int count, struct text *out)
 {
-    bool used = false; /* used by code for every machine */
+    bool used = false; /* true if code for every machine uses the table */
     for (int k = 0; k < count; k++) used |= emit_certain_target(all[k]->target);
     for (int k = 0; k < count; k++) {
         const struct loops *const l = all[k]->loops;
@@ -143,7 +143,7 @@ static void one_block(const struct emission *p, const struct compilation *const 
     text_free(&rows);
 }
 
-/* Prints a target, in a section for each register block. */
+/* Prints all code of a target. Each register block has its own section. */
 static void one_target(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
                        struct text *out)
 {
@@ -183,8 +183,8 @@ void emit_source(const struct emission *p, const struct target *only, const char
             if (p->of_prepared[x]->target == t) c[compilations++] = p->of_prepared[x];
         for (int x = 0; x < p->extends; x++)
             if (p->extend[x].target == t) {
-                if (p->extend[x].c->state.few_tokens)
-                    c[compilations++] = p->extend[x].c->state.few_tokens; /* the next compilation calls it */
+                if (p->extend[x].c->state.few_tokens) /* The compilation that is added next calls this one. */
+                    c[compilations++] = p->extend[x].c->state.few_tokens;
                 c[compilations++] = p->extend[x].c;
                 if (p->extend[x].fold) c[compilations++] = p->extend[x].fold;
             }

@@ -3,7 +3,7 @@
 #include "printer.h"
 #include "../schedule/schedule.h"
 
-/* Whether value v has a sum for each slice of rows. */
+/* Returns whether value v has an axis of slices, so it has a sum for each slice of rows. */
 static bool value_of_units(const struct graph *g, int v)
 {
     for (int k = 0; k < g->value[v].rank; k++)

@@ -8,7 +8,7 @@
 
 /* ---- NAME.h ---- */
 
-/* Prints the interface of statistics. */
+/* Prints the part of NAME.h about statistics. */
 static void statistics(const struct emission *p, struct text *out)
 {
     const struct kernel_array *const a = &p->arrays->array[kernel_array_find(p->arrays, "statistics")];
@@ -29,7 +29,7 @@ static void statistics(const struct emission *p, struct text *out)
         name);
 }
 
-/* Prints the interface of backward. */
+/* Prints the declarations of backward and their comments. */
 static void gradients(const struct emission *p, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
@@ -61,7 +61,7 @@ static void gradients(const struct emission *p, struct text *out)
         name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD), name);
 }
 
-/* Returns the sentence about parameters with a row for each token, or "". */
+/* Returns a sentence for NAME.h about parameters with a row for each token, or "". */
 static const char *rows_of_arrays(struct arena *arena, const struct kernel_arrays *arrays)
 {
     const char *names = "";
@@ -71,7 +71,7 @@ static const char *rows_of_arrays(struct arena *arena, const struct kernel_array
     return *names ? arena_printf(arena, "   Arrays that have only the n_q rows of the new tokens: %s.\n", names) : "";
 }
 
-/* Returns the sentence about extend with NULL for q and out. */
+/* Returns the sentence for NAME.h about calls of extend with NULL for q and out. */
 static const char *without_rows(const struct emission *p)
 {
     if (p->extends) return "";
@@ -88,7 +88,7 @@ static void decoding(const struct emission *p, struct text *out)
     const struct compilation *c = p->compilation[0];
     const char *const name = c->spec->name;
     struct arena *const arena = c->graph->module->arena;
-    /* without prepared keys, values are parts of their keys in a state */
+    /* Without prepared keys, a state stores values as parts of their keys. */
     const char *const rows = c->spec->values_are_keys && !p->attends ? "keys" : "keys and values";
     const char *holds = p->read_back < 0 ? arena_printf(arena, "the %s of up to problem->capacity tokens", rows)
                         : p->extends

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Returns the number of keys from which the last target runs the linear form. Returns 0 for always or never. */
+/* Returns the number of keys from which the last target runs the linear form. Returns 0 if the target always or
+   never runs it. */
 static int64_t linear_from(const struct emitted_file *e)
 {
     int64_t from = 0;
@@ -41,14 +42,14 @@ static void lengths_of(const struct emitted_file *e, const struct compilation *c
 
 /* ---- formulas ---- */
 
-/* Returns the name of value v in formulas: of an input or parameter, otherwise x0, x1, … */
+/* Returns the name of value v in formulas. It is the name of the input or parameter, or x0, x1, … for other values. */
 static const char *value_name(const struct graph *g, int v)
 {
     const struct value *value = &g->value[v];
     return value->name ? value->name : arena_printf(g->module->arena, "x%d", v);
 }
 
-/* Precedences, as in C, from low to high. Names and numbers have the highest. */
+/* Precedences as in C, from low to high. Names and numbers have the highest precedence. */
 enum {
     BINDS_CHOICE = 1,
     BINDS_OR,
@@ -148,7 +149,7 @@ static void formula(const struct graph *g, const struct value *v, const struct e
         text_add(out, e->op == EXPR_NEG ? "-" : "!");
         formula(g, v, e->arg[0], own, out);
     } else if (expr_infix(e->op)) {
-        /* no parentheses on the right */
+        /* The right operand of +, && and || needs no parentheses. */
         const bool regroups = e->op == EXPR_ADD || e->op == EXPR_AND || e->op == EXPR_OR;
         formula(g, v, e->arg[0], own, out);
         text_add(out, " %s ", expr_infix(e->op));
@@ -254,7 +255,7 @@ static const char *axes_of(const struct graph *g)
 
 /* ---- the comment ---- */
 
-/* Prints the contents: the title and main functions of each section. */
+/* Prints the table of contents: for each section, its title and its main functions. */
 static void contents(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;

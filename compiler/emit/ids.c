@@ -18,8 +18,8 @@ uint32_t emit_loop_axes(const struct stmt *s)
     return axes;
 }
 
-/* Declares the minimum and maximum for each MIN_ID and MAX_ID in `e`, once per range. Skips ranges that depend on an
-   axis in `moving`, which a later loop changes. */
+/* Declares the minimum and maximum of ids for each MIN_ID and MAX_ID in `e`, once per range. Skips ranges that
+   depend on an axis in `moving`, because a later loop changes it. */
 static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
@@ -35,7 +35,7 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
     x->id[x->ids++] = e;
 }
 
-/* Calls `declare` for all conditions and bounds of s, of statements after s, and of nested ones. */
+/* Calls `declare` for all conditions and bounds of s, of the statements after s, and of the statements inside them. */
 static void declare_all(struct emitter *x, const struct stmt *s, uint32_t moving)
 {
     for (; s; s = s->next) {

@@ -1,4 +1,5 @@
-/* Prints names, sizes and integer expressions that are equal in all lanes. scalar.c prints the others. */
+/* Prints names, sizes and integer expressions that are the same for all lanes. scalar.c prints integers that differ
+   by lane. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -20,7 +21,7 @@ bool emit_apart(const struct emitter *x, int axis)
     return x->stride[axis] > 1;
 }
 
-/* Whether the C has i0 and i1 for the axis's current range. */
+/* Returns whether the C has variables i0 and i1 for the axis's current range. */
 static bool ranged(const struct emitter *x, int axis)
 {
     return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && axis_is_chunks(&x->m->axis[axis]));
@@ -72,8 +73,8 @@ bool emit_truncates(const struct spec *spec)
     return found;
 }
 
-/* Returns C for the number of a task's sequence, in place of INDEX, LO or HI, or NULL. Sequences of a state are
-   computed in groups, in which `b` begins at 0. */
+/* Returns C for the batch index of a task, if `e` is an INDEX, LO or HI of it. Otherwise returns NULL. A call with a
+   state computes groups of sequences, and `b` counts from 0 in each group. */
 static const char *sequence_number(const struct emitter *x, const struct expr *e, bool inner)
 {
     const int axis = (int)e->integer;
@@ -90,9 +91,9 @@ static bool is_sum(const struct expr *e)
     return e->op == EXPR_ADD || e->op == EXPR_SUB;
 }
 
-enum { MAX_CANCELLED = 1 << 30 }; /* larger constants are not simplified, to avoid overflow */
+enum { MAX_CANCELLED = 1 << 30 }; /* Larger constants are not simplified, to avoid overflow. */
 
-/* Whether argument k of e needs no parentheses. */
+/* Returns whether argument k of e needs no parentheses. */
 static bool stands_bare(const struct expr *e, int k)
 {
     bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
@@ -124,7 +125,7 @@ const char *emit_row_length(const struct emitter *x, const struct expr *e)
     return a->rank ? emit_size(x->m, a->axes[a->rank - 1]) : "1";
 }
 
-/* Returns a row of e's array, counted from the row of the array's pointer. */
+/* Returns row `row` of e's array, counted from the row that the array's pointer points to. */
 static const struct expr *own_row(const struct emitter *x, const struct expr *e, const struct expr *row)
 {
     const struct array *const a = emit_ids_array(x, e);
@@ -140,7 +141,7 @@ const struct expr *emit_row(const struct emitter *x, const struct expr *e)
 
 /* ---- rows of arrays whose strides the caller may give ---- */
 
-/* Returns C for one term of an offset, or NULL if it is 0. */
+/* Returns C for subscript `sub` times `stride`, or NULL if the product is 0. */
 static const char *term(struct emitter *x, const struct expr *sub, const char *stride)
 {
     if (expr_is_real(sub, 0)) return NULL;
@@ -227,7 +228,7 @@ const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const s
     return made ? made : "0";
 }
 
-/* Returns C for the offset of the row, as own_row counts it, or NULL if it is 0. */
+/* Returns C for the offset of a row that own_row has counted, or NULL if the offset is 0. */
 static const char *row_offset(struct emitter *x, const struct expr *e, const struct expr *row)
 {
     if (emit_strided(x, emit_ids_array(x, e))) return offset_of_row(x, emit_ids_array(x, e), row);
@@ -235,7 +236,7 @@ static const char *row_offset(struct emitter *x, const struct expr *e, const str
     return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
 
-/* Returns C for the row's address (own_row). */
+/* Returns C for the address of a row that own_row has counted. */
 static const char *row_address(struct emitter *x, const struct expr *e, const struct expr *row)
 {
     const char *array = emit_name(x->m->arena, e->name), *offset = row_offset(x, e, row);
@@ -262,7 +263,8 @@ bool emit_reads_bytes(const struct emitter *x, const struct expr *e)
     return emit_ids_array(x, e)->dtype == DTYPE_U8;
 }
 
-/* Returns C for an element of an integer parameter. A plain index is always inside; otherwise the C calls id_at. */
+/* Returns C for an element of an integer parameter. A plain index is always inside the array. For other subscripts,
+   the C calls id_at. */
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
@@ -275,7 +277,7 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
     if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH &&
         emit_starts_at_first(x, a))
-        at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first of its sequences */
+        at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first sequence of its group */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
         const char *name = emit_name(arena, e->name), *offset = row_offset(x, e, emit_row(x, e));
         if (strided) at = arena_printf(arena, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
@@ -286,25 +288,25 @@ static const char *id_text(struct emitter *x, const struct expr *e)
                         strided ? emit_last_size(x, a) : emit_row_length(x, e), stride);
 }
 
-/* A sum as terms and a constant, without terms that cancel, such as i0 and -i0. */
+/* A sum of terms and a constant. Terms that cancel, such as i0 and -i0, are removed. */
 enum { MAX_SUM_TERMS = 16 };
 struct sum {
     const char *term[MAX_SUM_TERMS]; /* C of a term without operands, or NULL */
     const struct expr *e[MAX_SUM_TERMS];
     bool minus[MAX_SUM_TERMS];
-    int terms, constants; /* constants: how many were added */
+    int terms, constants; /* constants: how many constants were added up */
     int64_t constant;
-    bool cancels, full; /* cancels: terms have cancelled. full: too long to simplify */
+    bool cancels, full; /* cancels: terms have cancelled; full: the sum is too long to simplify */
 };
 
-/* Whether term k equals e. Terms without operands are compared as C, because two sizes can be one variable. Others
-   are compared by pointer. */
+/* Returns whether term k equals e. Terms without operands are compared as C, because two sizes can be one variable.
+   Other terms are compared by pointer. */
 static bool is_term(const struct sum *sum, int k, const char *term, const struct expr *e)
 {
     return term && sum->term[k] ? strcmp(sum->term[k], term) == 0 : sum->e[k] == e;
 }
 
-/* Adds or subtracts a term. `term`: its C, or NULL if e has operands. */
+/* Adds or subtracts a term. `term` is its C, or NULL if e has operands. */
 static void add_term(struct sum *sum, const char *term, const struct expr *e, bool minus)
 {
     int k = 0;
@@ -324,7 +326,7 @@ static void add_term(struct sum *sum, const char *term, const struct expr *e, bo
     }
 }
 
-/* Adds or subtracts (`minus`) the constant n. */
+/* Adds the constant n, or subtracts it if `minus`. */
 static void add_constant(struct sum *sum, int64_t n, bool minus)
 {
     if (n < -MAX_CANCELLED || n > MAX_CANCELLED) sum->full = true;
@@ -345,13 +347,13 @@ static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, 
         add_term(sum, expr_arity(e->op) == 0 ? emit_integer_text(x, e, true) : NULL, e, minus);
 }
 
-/* Returns `text` as an operand. Array elements have 32 bits, so they are converted. */
+/* Returns `text` as an operand. Array elements have 32 bits, so they are converted to 64 bits. */
 static const char *wide(struct emitter *x, const struct expr *e, const char *text)
 {
     return e->op == EXPR_ID ? arena_printf(x->m->arena, "(int64_t)%s", text) : text;
 }
 
-/* Returns the sum without terms that cancel, or NULL if none do. */
+/* Returns C for the sum without terms that cancel. Returns NULL if no terms cancel. */
 static const char *cancelled(struct emitter *x, const struct expr *e, bool inner)
 {
     struct sum sum = {.terms = 0};
@@ -374,7 +376,7 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
     return text;
 }
 
-/* Returns C for the minimum or maximum of a and b. Returns a if b is redundant. */
+/* Returns C for the minimum or maximum of a and b. If b is redundant, returns a. */
 static const char *extreme(struct emitter *x, const struct expr *e, const char *a, const char *b)
 {
     struct arena *const arena = x->m->arena;
@@ -388,8 +390,8 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
     return has ? a : arena_printf(arena, "%s(%s, %s)", function, a, b);
 }
 
-/* Returns e with i and i + 1 for LO and HI if the range is one index i. Then more terms cancel. Ids and drawn blocks
-   stay, because they are found by pointer. */
+/* Returns e for a range of one index i: LO becomes i and HI becomes i + 1, so that more terms cancel. Ids and drawn
+   blocks are not changed, because they are found by pointer. */
 static const struct expr *settled(struct emitter *x, const struct expr *e)
 {
     if (e->op == EXPR_LO || e->op == EXPR_HI) {
@@ -409,7 +411,7 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
     return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
-/* Returns C for an expression of `settled`. A range without variables is a whole SIZE_ROWS axis. */
+/* Returns C for an expression that `settled` has returned. A range without variables is a whole SIZE_ROWS axis. */
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
     struct arena *arena = x->m->arena;
@@ -485,7 +487,7 @@ const char *emit_integer(struct emitter *x, const struct expr *e)
     return emit_integer_text(x, e, false);
 }
 
-/* Whether a and b are extremes of the same range. */
+/* Returns whether a and b are a minimum or maximum over the same range. */
 static bool same_range(const struct expr *a, const struct expr *b)
 {
     return a->name == b->name && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];

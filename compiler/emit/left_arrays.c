@@ -1,5 +1,5 @@
-/* Prints the C for left arrays, which one part of backward leaves in the workspace for later parts. Also prints
-   gradients of learned parameters and the calls of the parts: members of struct call, and statements that set them. */
+/* Prints C for left arrays, which one part of backward leaves in the workspace for later parts. Also prints C for
+   gradients of learned parameters, and the calls of the parts. */
 #include "printer.h"
 
 #include <string.h>
@@ -11,14 +11,15 @@ static int next_gradient(const struct kernel_arrays *arrays, int from)
     return from < arrays->count ? from : -1;
 }
 
-/* A left array of one form. Sums with a row per query are no left arrays: entry.c places them. */
+/* A left array of one form (linear or quadratic). Sums with a row per query are not left arrays, because entry.c
+   places them. */
 struct left_array {
     const char *name;
-    const struct graph *g; /* the graph of a part that reads the array, as value v */
+    const struct graph *g; /* the graph of a part that reads the array, which is its value v */
     int v;
 };
 
-/* Returns the graph of a part, for the first target that has it, or NULL. */
+/* Returns the graph of a part of backward, for the first target that has the part. Returns NULL if no target has it. */
 static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
 {
     for (int k = 0; k < e->p->backwards; k++) {
@@ -37,7 +38,7 @@ static bool is_output(const struct graph *g, const char *name)
     return false;
 }
 
-/* Whether a part outputs an array `name`. */
+/* Returns whether a part of backward outputs an array `name`. */
 static bool is_left(const struct emitted_file *e, bool linear, const char *name)
 {
     bool left = false;
@@ -45,7 +46,7 @@ static bool is_left(const struct emitted_file *e, bool linear, const char *name)
     return left;
 }
 
-/* Whether the value has sums with a row per query. */
+/* Returns whether the value is a sum with a row per query. */
 static bool sums_of_queries(const struct graph *g, const struct value *v)
 {
     bool queries = false;
@@ -53,7 +54,7 @@ static bool sums_of_queries(const struct graph *g, const struct value *v)
     return v->sums && queries;
 }
 
-/* Whether a part reads an array `name`. */
+/* Returns whether a part of backward reads an array `name`. */
 static bool is_given(const struct emitted_file *e, bool linear, const char *name)
 {
     bool given = false;
@@ -64,7 +65,7 @@ static bool is_given(const struct emitted_file *e, bool linear, const char *name
     return given;
 }
 
-/* Sets *of to the left arrays of the form, and returns their number. */
+/* Sets *of to the left arrays of the linear or quadratic form, and returns their number. */
 static int left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
 {
     struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
@@ -132,7 +133,7 @@ static void mark_needed(const struct graph *g, int v, bool *needed)
     for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
 }
 
-/* Whether value v is computed from value `of`. */
+/* Returns whether value v is computed from value `of`. */
 static bool needs(const struct graph *g, int v, int of, struct arena *arena)
 {
     bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
@@ -140,8 +141,8 @@ static bool needs(const struct graph *g, int v, int of, struct arena *arena)
     return needed[of];
 }
 
-/* Returns C that is true if `condition` is true, or if the caller wants a gradient with respect to an array that prefix
-   sums are computed from. `call` is the C of the struct call with "." or "->". */
+/* Returns a C condition: `condition` is true, or the caller wants a gradient with respect to an array that prefix
+   sums are computed from. `call` is the C of struct call with "." or "->". */
 static const char *with_prefix_wanted(const struct emitted_file *e, const char *condition, const char *call,
                                       struct arena *arena)
 {
@@ -149,7 +150,7 @@ static const char *with_prefix_wanted(const struct emitted_file *e, const char *
         const struct compilation *const c = e->p->backward[k].c;
         for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++) {
             const int array = kernel_array_find(e->p->arrays, c->graph->output[o].name);
-            if (array < 0) continue; /* sums of slices */
+            if (array < 0) continue; /* the array has sums of slices */
             condition = emit_or_name(arena, condition,
                                      arena_printf(arena, "%s%s", call, emit_name(arena, c->graph->output[o].name)));
         }
@@ -157,8 +158,8 @@ static const char *with_prefix_wanted(const struct emitted_file *e, const char *
     return condition;
 }
 
-/* Returns C for: `condition`, or the caller wants a gradient that depends on the left array `name`, directly or
-   through other left arrays. */
+/* Returns a C condition: `condition` is true, or the caller wants a gradient that depends on the left array `name`.
+   The gradient may depend on it through other left arrays. */
 static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
                               struct arena *arena)
 {
@@ -168,7 +169,7 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
         for (int o = 0; given >= 0 && o < g->outputs; o++) {
             if (!needs(g, g->output[o].value, given, arena)) continue;
             const char *const made = g->output[o].name;
-            condition = prefix_array_find(made) != PREFIX_ARRAYS /* its array is placed after the left arrays */
+            condition = prefix_array_find(made) != PREFIX_ARRAYS /* Its array is placed after the left arrays. */
                             ? with_prefix_wanted(e, condition, "call->", arena)
                             : is_given(e, linear, made)
                                   ? with_needs(e, linear, condition, made, arena)
@@ -179,7 +180,7 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
     return condition;
 }
 
-/* Returns the gradient that is the left array's sum over query heads. */
+/* Returns the name of the gradient that sums the left array over query heads. */
 static const char *whole_of(const struct left_array *left, struct arena *arena)
 {
     int o = 0;
@@ -187,7 +188,7 @@ static const char *whole_of(const struct left_array *left, struct arena *arena)
     return left->g->output[o].name;
 }
 
-/* Whether the left array has a gradient for each query head. */
+/* Returns whether the left array has a gradient for each query head. */
 static bool has_heads(const struct left_array *left)
 {
     const struct value *const v = &left->g->value[left->v];
@@ -196,7 +197,8 @@ static bool has_heads(const struct left_array *left)
     return v->sums && heads;
 }
 
-/* Returns a statement that sets the strides of a left array that has a row for each key and key/value head. */
+/* Returns a statement that sets the strides of an array that one part leaves for another. The array has a row for
+   each key and key/value head. */
 static const char *rows_value(const struct left_array *left, const char *placed, struct arena *arena)
 {
     const struct value *const v = &left->g->value[left->v];
@@ -207,9 +209,10 @@ static const char *rows_value(const struct left_array *left, const char *placed,
                         placed, left->name, row, row, row);
 }
 
-/* Returns statements that set the pointer and strides of a left array that has a gradient for each query head, such as
-   dk. If each key/value head has one query head, that gradient is the result, so the pointer is the caller's array. A
-   caller's array of a 16-bit type needs a separate left array, because the sum is rounded only at the end. */
+/* Returns statements that set the pointer and strides of a left array that has a gradient for each query head, such
+   as dk.
+   - If each key/value head has one query head, this gradient is the result. The pointer is then the caller's array.
+   - If the caller's array has a 16-bit type, the left array is separate, because the sum is rounded only at the end. */
 static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
 {
     const struct value *const v = &left->g->value[left->v];
@@ -254,7 +257,8 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
     return value->sums ? rows_value(left, placed, arena) : placed;
 }
 
-/* The left arrays of the two forms share memory, because a call runs one form. */
+/* Returns statements that place the left arrays. Left arrays of the two forms share memory, because a call runs one
+   form. */
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
 {
     struct left_array *left;
@@ -267,8 +271,8 @@ const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
     return values;
 }
 
-/* Returns statements before the part of totals. It skips a gradient that is already in the caller's array
-   (heads_value). */
+/* Returns statements that run before the part of backward for gradients of parameters. They skip a gradient that is
+   already in the caller's array (heads_value). */
 static const char *before_totals(const struct emitted_file *e, struct arena *arena)
 {
     struct left_array *left;

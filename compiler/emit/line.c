@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Whether c begins a character that changes the direction of writing, which compilers warn of: U+202A to 202E or
-   U+2066 to 2069. */
+/* Returns whether a character that changes the direction of writing begins at c. Compilers warn of these characters:
+   U+202A to 202E and U+2066 to 2069. */
 static bool turns_direction(const char *c)
 {
     if (strncmp(c, "\xe2\x80", 2) == 0) return (unsigned char)c[2] >= 0xaa && (unsigned char)c[2] <= 0xae;
@@ -38,10 +38,11 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
     }
 }
 
-/* Returns the blank at which to break a line so that `room` bytes remain, or 0. Ignores literals. Prefers
+/* Returns the position of the blank at which to break a line so that `room` bytes remain, or 0. Blanks in literals
+   do not count. The order of preference is
    - the last blank after a comma or semicolon in the second half,
-   - then the last blank that fits,
-   - then the first blank after that. */
+   - the last blank that fits,
+   - the first blank after `room` bytes. */
 static size_t cut_of(const char *line, size_t length, size_t room)
 {
     const size_t indent = strspn(line, " ");
@@ -60,7 +61,7 @@ static size_t cut_of(const char *line, size_t length, size_t room)
     return after_comma > indent + (room - indent) / 2 ? after_comma : blank;
 }
 
-/* Whether the text ends inside a comment. `inside`: whether it begins there. */
+/* Returns whether the text ends inside a comment. `inside` is true if it begins inside a comment. */
 static bool ends_in_comment(const char *text, size_t length, bool inside)
 {
     for (size_t k = 0; k + 1 < length; k++)
@@ -82,7 +83,8 @@ void emit_fold(struct text *file)
         if (indent > COLUMNS - LEAST) room = indent + LEAST;
         const bool starts = strncmp(line + indent, "/*", 2) == 0;
         const int deeper = (int)indent + (comment ? 0 : starts ? 3 : 4);
-        static const char command[] = ", made by attnc "; /* people copy this line to a shell */
+        /* Lines with the attnc command are not broken, because people copy the command to a shell. */
+        static const char command[] = ", made by attnc ";
         const bool whole = *line == '#' || (length > room && memmem(line, length, command, sizeof command - 1));
         comment = ends_in_comment(line, length, comment);
         while (!whole && length > room && (cut = cut_of(line, length, room)) > 0) {

@@ -1,4 +1,5 @@
-/* Prints a MAP as a nest of loops: usually over vectors of lanes, and inside over the other axes, called rows.
+/* Prints a MAP statement as a nest of loops. Usually, the outer loop goes over vectors of lanes. The inner loops go
+   over the other axes, called rows.
    - Loop-invariant expressions are computed outside the inner loops.
    - Expressions without the lanes are scalars.
    - Expressions of indices are exact until an array element is added.
@@ -35,7 +36,7 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     if (!expr_infix(e->op) || inner) text_add(out, ")");
 }
 
-/* Prints the comment above the nest: its formulas, at most 132 bytes. */
+/* Prints the comment above the nest. It has the formulas of the nest, in at most 132 bytes. */
 static void describe(const struct nest *n)
 {
     struct text comment = {0};
@@ -164,8 +165,8 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     nest_free(n);
 }
 
-/* An accumulator can stay in a register if the loops over the result's rows are outermost. Returns the number of
-   these loops, or -1. */
+/* Returns the number of loops over the result's rows if these loops are outermost. An accumulator can then stay in a
+   register. Otherwise returns -1. */
 static int kept_outside(const struct stmt *s, const struct assign *a)
 {
     if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;
@@ -175,13 +176,13 @@ static int kept_outside(const struct stmt *s, const struct assign *a)
     return kept;
 }
 
-/* Whether an array is in memory. A tile that only one statement uses is not. */
+/* Returns whether an array is in memory. A tile that only one statement uses stays in registers. */
 static bool in_memory(const struct emitter *x, int array)
 {
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
-/* Whether all tiles along the lanes have rows of a multiple of `vectors` vectors. */
+/* Returns whether all tiles along the lanes have rows of a multiple of `vectors` vectors. */
 static bool whole_in_rows(const struct nest *n, int vectors)
 {
     const struct loops *l = n->x->l;
@@ -196,8 +197,8 @@ static bool whole_in_rows(const struct nest *n, int vectors)
     return true;
 }
 
-/* Returns how many vectors are computed together for a row, sharing scalars. Returns 1 if vectors have C outside the
-   rows, or the C is long. */
+/* Returns the number of vectors that are computed together for a row, so that they share scalars. Returns 1 if some
+   C is outside the rows, or if the C is long. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
@@ -218,17 +219,19 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     return vectors;
 }
 
-/* The state for a nest with the lanes outside the rows. */
+/* The state of a MAP statement whose lanes are in the loop outside the rows. */
 struct map {
     struct nest n;
     enum level innermost;
-    int outer;                            /* loops over rows around register accumulators (kept_outside), or -1 */
-    int vectors;                          /* vectors computed together (vectors_at_a_time) */
-    int chains;                           /* independent accumulators of a maximum, per vector (chains_of) */
+    /* loops over rows that are outside the accumulators in registers (kept_outside), or -1 */
+    int outer;
+    int vectors;                          /* the number of vectors that are computed together (vectors_at_a_time) */
+    int chains;                           /* number of independent accumulators of a maximum per vector (chains_of) */
     struct text before, after, registers; /* C that begins, ends and declares accumulators */
 };
 
-/* Returns the number of chains: independent accumulators of a maximum, so that rows need not wait for each other. */
+/* Returns the number of chains. Chains are independent accumulators of a maximum, so that rows do not wait for each
+   other. */
 static int chains_of(const struct map *map)
 {
     enum { UNDER_WAY = 4 };
@@ -237,7 +240,8 @@ static int chains_of(const struct map *map)
     return alone && map->vectors < UNDER_WAY ? UNDER_WAY / map->vectors : 1;
 }
 
-/* Returns `e` without a positive constant factor, and sets *factor. max(factor * x) = factor * max(x). */
+/* If e is a product with a positive constant, returns the other factor and sets *factor to the constant. Otherwise
+   returns e. This is correct because max(factor * x) = factor * max(x). */
 static const struct expr *without_factor(const struct expr *e, double *factor)
 {
     const bool scaled = e->op == EXPR_MUL && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 0;
@@ -251,7 +255,8 @@ static const char *chain_number(const struct map *map)
     return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);
 }
 
-/* Makes the C of a maximum in several chains. Row c of every group of map->chains rows goes to chain c. */
+/* Adds the C of a maximum with several accumulators, called chains. Row c of each group of map->chains rows goes to
+   chain c. */
 static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address)
 {
     struct nest *n = &map->n;
@@ -296,7 +301,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
     const struct axis *row = &x->m->axis[n->s->axes[n->s->rank - 2]];
     const int64_t terms = emit_tiled(x, n->s->axes[n->s->rank - 2]) ? 0 : row->extent, part = terms > 384 ? 192 : 32;
-    if (terms > 2 * part) { /* sums of `part` terms are added separately, for less rounding */
+    if (terms > 2 * part) { /* Sums of `part` terms are added separately, which reduces rounding errors. */
         const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
         text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
         text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
@@ -316,7 +321,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
                  sum);
 }
 
-/* Whether a later assignment uses the result of assignment k. */
+/* Returns whether a later assignment uses the result of assignment k. */
 static bool used_later(const struct nest *n, int k)
 {
     const struct stmt *s = n->s;
@@ -328,7 +333,7 @@ static bool used_later(const struct nest *n, int k)
     return false;
 }
 
-/* Makes the C of assignment k, which stores a vector per row. */
+/* Makes the C of assignment k if it stores a vector for each row. */
 static void store_each(struct map *map, int k, const char *name, const char *address, const char *value)
 {
     struct nest *n = &map->n;
@@ -371,7 +376,7 @@ static void assign(struct map *map, int k)
         store_each(map, k, name, address, value);
 }
 
-/* Prints the C of a level, in a loop over vectors if needed. */
+/* Prints the C of a level. If it has vectors, they are in a loop. */
 static void append_vectors(const struct map *map, const struct text *code)
 {
     struct emitter *x = map->n.x;
@@ -385,7 +390,7 @@ static void append_vectors(const struct map *map, const struct text *code)
     if (vectors > 1) emit_line(x, "}");
 }
 
-/* Returns the head of the loop over the lanes. */
+/* Returns C for the head of the loop over the lanes. */
 static const char *loop_over_lanes(const struct map *map)
 {
     const struct nest *n = &map->n;
@@ -396,7 +401,7 @@ static const char *loop_over_lanes(const struct map *map)
                          emit_end(x, n->lane), lane, x->lanes * map->vectors);
 }
 
-/* Opens the loops over groups of rows and over the chains. The last group repeats its last row. */
+/* Opens the loops over groups of rows and over the chains. If the last group is not full, it repeats its last row. */
 static void open_chains(const struct map *map, const char *axis, const char *first, const char *end)
 {
     struct emitter *x = map->n.x;
@@ -415,7 +420,7 @@ static void print_nest(struct map *map)
     struct emitter *x = n->x;
     const struct stmt *s = n->s;
     const int outer = map->outer;
-    /* if nothing is computed once per vector, rows are the outer loop, in memory order */
+    /* If nothing is computed once per vector, the rows are the outer loop. Memory is then read in order. */
     const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
                                                 x->m->axis[n->lane].source == SIZE_CONSTANT;
     append(x, &n->level[LEVEL_UNIFORM]);

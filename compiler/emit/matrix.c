@@ -1,10 +1,10 @@
-/* Prints products on matrix units, and copies of their operands. An operand can store a number as 2 or 3 terms, bf16
-   numbers that add up to it (struct array in ir.h). */
+/* Prints products on matrix units, and copies of their operands. An operand can store a number as two or three bf16
+   terms whose sum is the number (struct array in ir.h). */
 #include "printer.h"
 
 #include <string.h>
 
-extern const char kernel_tiles[]; /* emit/embedded/tiles.c */
+extern const char kernel_tiles[]; /* the text of emit/embedded/tiles.c */
 
 void emit_tile_registers(struct text *out)
 {
@@ -16,7 +16,7 @@ static const char *number(const struct emitter *x, int64_t n)
     return arena_printf(x->m->arena, "%lld", (long long)n);
 }
 
-/* Returns C for the number of tile registers along `axis`, the summed axis. */
+/* Returns C for the number of tile registers that the summed axis `axis` needs. */
 static const char *steps_of(struct emitter *x, int axis)
 {
     const struct axis *a = &x->m->axis[axis];
@@ -25,14 +25,14 @@ static const char *steps_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
 }
 
-/* Returns the elements of a row of pairs: 2 per lane. */
+/* Returns the number of elements in a row of pairs, which has 2 per lane. */
 static int64_t row_of_pairs(const struct array *a)
 {
     return 2 * a->extent[a->rank - 1];
 }
 
-/* Prints a product in a tile with pairs outside the region, like emit_over_region (product.c). There 0 * infinity
-   would be NaN. */
+/* Prints a product in a tile that has pairs outside the region, like emit_over_region (product.c). In such pairs 0 *
+   infinity would be NaN. */
 static void over_region(struct emitter *x, const struct stmt *s, struct product_argument *argument, int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -70,13 +70,13 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
 }
 
-/* Returns C for the distance between two terms, in elements. */
+/* Returns C for the distance between two bf16 terms of a number, in elements. */
 static const char *term_of(const struct emitter *x, const struct array *a)
 {
     return number(x, array_elements(a) / array_terms(a));
 }
 
-/* Prints a product of the linear form, with several terms. */
+/* Prints a product of the linear form on matrix units. Its operands have several bf16 terms. */
 static void emit_terms(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -141,8 +141,8 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         emit_product_call(x, "unit_dot", argument, arguments);
 }
 
-/* Weights outside the region are 0, and 0 * infinity is NaN. So infinity and NaN are handled separately in such
-   tiles. */
+/* Prints a product that adds to shared sums. Weights outside the region are 0, and 0 * infinity is NaN. So tiles
+   with such weights handle infinity and NaN separately. */
 void emit_matrix_across(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -193,7 +193,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
-    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* axes of the source */
+    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* the axes of the source array */
     const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
                terms = numbers && (tile->terms || !along);
     if (tile->paired) {

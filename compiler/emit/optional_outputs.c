@@ -13,21 +13,22 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
            (program_outputs_gradients(program) || (!program_is_backward(program) && array_of_rows(x->l, a)));
 }
 
-/* outputs[k]: whether array k is an output that depends on statement `s`. */
+/* The outputs that depend on statement `s`: outputs[k] is true for an array k that is one of them. */
 struct served {
     const struct stmt *s;
     unsigned char *outputs;
     struct served *next;
 };
 
-/* A backward data-flow analysis. by[a * arrays + k]: whether output k depends on array a at the current statement. */
+/* A data-flow analysis that goes backward. by[a * arrays + k] is true if output k depends on array a at the current
+   statement. */
 struct walk {
     struct emitter *x;
     size_t arrays;
     unsigned char *by;
 };
 
-/* Sets to[k] if from[k] is set. Returns whether `to` changes. */
+/* Sets to[k] for each k with from[k] set. Returns whether this changes `to`. */
 static bool join(unsigned char *to, const unsigned char *from, size_t count)
 {
     bool more = false;
@@ -38,7 +39,7 @@ static bool join(unsigned char *to, const unsigned char *from, size_t count)
     return more;
 }
 
-/* Whether the assignment overwrites a whole tile. */
+/* Returns whether the assignment overwrites a whole tile. */
 static bool replaces(const struct emitter *x, const struct assign *a)
 {
     const struct ref own = loops_ref(x->l, a->to.of);
@@ -46,7 +47,7 @@ static bool replaces(const struct emitter *x, const struct assign *a)
            !array_has_slots(x->l, &x->l->array[own.of]) && ref_equal(&own, &a->to);
 }
 
-/* Returns the outputs that depend on the statement, or NULL if unknown. */
+/* Returns the outputs that depend on the statement, or NULL if they have not been found. */
 static struct served *served_by(struct emitter *x, const struct stmt *s)
 {
     struct served *known = x->served;
@@ -54,13 +55,13 @@ static struct served *served_by(struct emitter *x, const struct stmt *s)
     return known;
 }
 
-/* Analyses the list from its end. */
+/* Analyses a list of statements from its end. */
 static void walk(struct walk *w, const struct stmt *s)
 {
     struct emitter *x = w->x;
     if (!s) return;
     walk(w, s->next);
-    if (s->body) { /* the body can run any number of times, so repeat until nothing changes */
+    if (s->body) { /* The body can run any number of times, so this repeats until nothing changes. */
         unsigned char *const after = arena_alloc(x->m->arena, w->arrays * w->arrays);
         do {
             memcpy(after, w->by, w->arrays * w->arrays);

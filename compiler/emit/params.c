@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Whether the parameter is made from a seed. */
+/* Returns whether the parameter is made from a seed. */
 static bool is_random(const struct kernel_array *a)
 {
     return a->place == PLACE_PARAMS && a->origin != ORIGIN_LEARNED;

@@ -1,9 +1,9 @@
 /* Prints the functions of a compilation, with C from emit/embedded/task.c.
    - Without carried states, one function computes a task, such as a tile of queries.
-   - With carried states, a task is a head. Each parallel loop of the head becomes a phase, a function for one
-     iteration. The head function runs the phases on every thread.
+   - With carried states, a task is a head. Each parallel loop of the head becomes a phase, which is a function for
+     one iteration. The head function runs the phases on every thread.
    The head function divides the chunks of keys (struct part in emit/embedded/kernel.c):
-   - slot: memory for one chunk: first its sum, then the carried state
+   - slot: memory for one chunk. It first has the chunk's sum, then the carried state.
    - fold: replaces the sums in consecutive slots by their prefix sums
    - segment: chunks that one thread processes
    - window: chunks that have slots at the same time */
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* A phase: its name, and C for its number of iterations (NULL: the current chunks). */
+/* A phase: its function's name, and C for its number of iterations. NULL means one iteration for each current chunk. */
 struct phase {
     const char *function, *iterations;
     bool of_chunks;
@@ -62,14 +62,14 @@ static struct template_names names_of(const struct emitter *x, const struct phas
     return t;
 }
 
-/* Returns `word`, then word_2, word_3, …, for successive phases. */
+/* Returns `word` for the first phase, and word_2, word_3, … for later phases. */
 static const char *numbered(const struct emitter *x, const char *word, int before)
 {
     return before ? arena_printf(x->m->arena, "%s_%d", word, before + 1) : word;
 }
 
-/* Prints the run of a phase that all threads share. They synchronise afterwards if the next phase is divided
-   otherwise. */
+/* Prints the run of a phase whose iterations all threads share. If the next phase is divided differently, the
+   threads synchronise afterwards. */
 static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -79,7 +79,7 @@ static void share_phase(const struct emitter *x, const struct phase *p, bool syn
     task_piece(&t, "SHARED", lead);
 }
 
-/* Prints the run of a phase on a thread's segment. A fold goes through groups of elements, and waits until the
+/* Prints the run of a phase on a thread's segment. A fold goes through groups of elements. It waits until the
    previous segment has folded the group. */
 static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
 {
@@ -89,7 +89,7 @@ static void segment_phase(struct emitter *x, const struct phase *p, int first_gr
     task_piece(&t, p->of_chunks ? "OWN_CHUNKS" : "FOLD", lead);
 }
 
-/* Whether the states are sums over queries. */
+/* Returns whether the states are sums over queries. */
 static bool sums_queries(const struct emitter *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -97,7 +97,7 @@ static bool sums_queries(const struct emitter *x, const struct stmt *s)
     return false;
 }
 
-/* Prints the path of a call that completes no chunk: queries read the caller's state in place. */
+/* Prints the code for a call that completes no chunk. Its queries read the caller's state in place. */
 static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
     struct arena *const arena = x->m->arena;
@@ -112,7 +112,7 @@ static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
     task_piece(&t, "KEPT_STATE", lead);
 }
 
-/* Prints the phase of queries in calls of few tokens, with short tiles. */
+/* Prints the phase of queries for calls with few tokens. It has short tiles. */
 static void phase_of_few(struct emitter *x, const struct chain *heads, const struct stmt *window, const char *lanes,
                          struct text *out)
 {
@@ -121,7 +121,7 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
     phase(x, heads, queries, lanes, "Like the same function for more queries, but with a short tile.", out);
 }
 
-/* Returns the template names of all loops over chunks. */
+/* Returns the template names that all loops over chunks use. */
 static struct template_names names_of_chunks(const struct emitter *x, const struct stmt *window, struct text *body,
                                              int deeper)
 {
@@ -133,16 +133,16 @@ static struct template_names names_of_chunks(const struct emitter *x, const stru
     return t;
 }
 
-/* Prints the loop over segments. Thread t takes segments t, t + threads, … A thread does everything for a chunk, so
-   its slot stays in the cache. */
+/* Prints the loop over segments. Thread t takes segments t, t + threads, … One thread does all work for a chunk, so
+   the chunk's slot stays in the cache. */
 static void print_segments(const struct emitter *x, const struct stmt *window, struct text *body, struct text *lead)
 {
     const struct template_names t = names_of_chunks(x, window, body, 0);
     task_piece(&t, "SEGMENTS", lead);
 }
 
-/* Prints the loop over windows, for states that drop keys. All threads sum the chunks of a window, fold them, and
-   process its queries. */
+/* Prints the loop over windows of chunks, for states that drop keys. All threads sum the chunks of a window, fold
+   the sums into the state, and process the window's queries. */
 static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
                           struct text *lead)
 {
@@ -155,7 +155,7 @@ static void print_windows(const struct emitter *x, const struct stmt *window, co
     task_piece(&t, "WINDOWS", lead);
 }
 
-/* Prints the loop over chunks for a thread that has a head alone. */
+/* Prints the loop over chunks that runs if one thread has the whole head. */
 static void print_one_thread(struct emitter *x, const struct chain *heads, const struct stmt *window,
                              const char *summed, const struct phase *queries, struct text *segments, struct text *lead,
                              struct text *out)
@@ -179,7 +179,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     text_free(folds);
 }
 
-/* Prints the loop over chunks to `lead`, and its phases, the functions that it calls, to `out`. */
+/* Prints the loop over chunks to `lead`. Prints the phases, which are functions that the loop calls, to `out`. */
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
                       struct text *out)
 {
@@ -231,7 +231,8 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     text_free(segments);
 }
 
-/* Prints a phase outside the loop over chunks: it initialises states, reads final ones, or stores sums over rows. */
+/* Prints a phase that is outside the loop over chunks. It initialises states, reads final states, or stores sums
+   over rows. */
 static void other_phase(struct emitter *x, const struct chain *heads, const struct stmt *s, const char *name,
                         const char *says, bool only_first, struct text *lead, struct text *out)
 {

@@ -1,14 +1,15 @@
 /* The state of the printer, and functions that print names, numbers, addresses and statements. Terms:
    - current range of an axis: the indices of its innermost loop, such as i0 <= i < i1 for a tile of queries i
-   - task: the work of one call: a tile of queries or keys, a slice of rows, or a head
+   - task: the work of one call, which is a tile of queries or keys, a slice of rows, or a head
    - slice: one of the equal parts of all rows (queries), or of a head's rows. Identifiers call it a unit.
-   - phase: a function for one parallel loop in a head; the threads run phases in turn
-   - slot: memory for one chunk's state. A segment: chunks that one thread processes
+   - phase: a function for one parallel loop in a head. The threads run phases in turn.
+   - slot: memory for one chunk's state
+   - segment: chunks that one thread processes
    - member: a query head of a key/value head
    - region: the pairs that a sum runs over
-   - ids: an integer per position, such as its document; regions can compare ids
-   - part of backward: a program of the gradients; parts run one after the other
-   - few: the form for few queries, with keys in the lanes */
+   - ids: an integer for each position, such as the number of its document. Regions can compare ids.
+   - part of backward: a program that computes some gradients. Parts run one after the other.
+   - few: the variant of the code for few queries, with keys in the lanes */
 #ifndef ATTNC_EMIT_PRINTER_H
 #define ATTNC_EMIT_PRINTER_H
 
@@ -19,18 +20,18 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-enum { MAX_ID_RANGES = 16 }; /* ranges of ids that a tile declares (ids.c) */
+enum { MAX_ID_RANGES = 16 }; /* the largest number of ranges of ids that a tile declares (ids.c) */
 
-/* Returns the suffix of a compilation's functions: the target, such as "v4", and a register block other than the
-   default. */
+/* Returns the suffix of a compilation's functions. It is the target, such as "v4", and the register block if it is
+   not the default. */
 const char *emit_suffix(const struct compilation *c);
-/* For --standalone. standalone_types prints the types of attnrt.h, standalone_functions the functions that the C
-   `kernel` calls. (standalone.c) */
+/* These functions are for --standalone (standalone.c). standalone_types prints the types of attnrt.h.
+   standalone_functions prints the runtime functions that the C text `kernel` calls. */
 void standalone_types(struct text *out);
 void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
 
-/* A function for products of one shape. `list`: its parameters. `call`: the call in its body, without the last
-   parenthesis. (product_function.c) */
+/* A function for products of one shape (product_function.c). `list` has its parameters. `call` is the call in its
+   body, without the closing parenthesis. */
 struct product_function {
     const char *list, *call;
     struct product_function *next;
@@ -38,37 +39,40 @@ struct product_function {
 
 struct served;
 
-/* The state while one compilation is printed. */
+/* The state of the printer for one compilation. */
 struct emitter {
     const struct compilation *c;
     const struct kernel_arrays *arrays;
     const struct loops *l;
     struct module *m;
     const char *suffix, *real;          /* "v4", "float" */
-    int lanes, vectors, rows;           /* lanes of a vector; the register block of a product */
+    int lanes, vectors, rows;           /* lanes: lanes of a vector; vectors, rows: the register block of a product */
     int unroll;                         /* vectors that a MAP computes at a time */
     struct product_function **products; /* product functions, shared by compilations with one suffix */
     bool compensated;                   /* some sum is compensated (Kahan) */
     int64_t unit_depth;                 /* the largest number of terms of a unit_dot with padded rows */
-    int64_t region_keys, region_pairs;  /* the largest number of terms of a product over a region, of reals or pairs */
-    int64_t along_terms;                /* the largest number of terms of a dot_along */
-    int64_t fetched_lanes;              /* the largest number of lanes of a dot_fetched */
+    /* the largest number of terms of a product over a region: of reals, and of bf16 pairs */
+    int64_t region_keys, region_pairs;
+    int64_t along_terms;   /* the largest number of terms of a dot_along product */
+    int64_t fetched_lanes; /* the largest number of lanes of a dot_fetched product */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
-    bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops split into tiles */
-    bool contiguous;          /* the code that is printed now runs only if the last axis of its array is contiguous */
-    bool cut[MAX_AXES];       /* constant axes whose current range is only a part: f0 <= f < f1 */
-    bool phases;              /* the functions are phases and find their memory in struct part; else in `work` */
-    bool in_window;           /* the current range of the chunk axis is several chunks, not one */
-    int drawns;               /* the number of random draws whose lists are declared */
+    bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
+    /* true if the code that is printed now runs only if the last axis of its array is contiguous */
+    bool contiguous;
+    bool cut[MAX_AXES]; /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
+    /* true if the functions are phases and find their memory in struct part; false if it is in `work` */
+    bool phases;
+    bool in_window; /* true if the current range of the chunk axis is several chunks */
+    int drawns;     /* the number of random draws whose lists are declared */
     const struct expr *drawn[MAX_DRAWN];
     int64_t workspace_used;               /* the next free byte after the tiles */
     int ids;                              /* the number of declared ranges of ids */
     const struct expr *id[MAX_ID_RANGES]; /* the MIN_ID or MAX_ID of each declared range */
     struct served *served;                /* outputs that depend on each statement (optional_outputs.c), or NULL */
-    const struct range *hoisted;          /* the ranges of the last declared union (emit_outside) */
+    const struct range *hoisted;          /* the ranges of the last union that emit_outside declared */
 };
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
 void emit_fold(struct text *file);
@@ -79,39 +83,41 @@ const char *emit_real(enum dtype dtype);   /* the C type of computations for `dt
 const char *emit_stored(enum dtype dtype); /* the C type of a stored element */
 /* Prints the functions of one compilation. (phases.c) */
 void emit_tasks(struct emitter *x, struct text *out);
-/* emit_function returns a function's name: NAME_part_v4, or NAME_part_from4096_v4 for 4096 or more keys. emit_form
-   returns the `part` of the main function, such as "linear". (function_name.c) */
+/* emit_function returns a function's name: NAME_part_v4, or NAME_part_from4096_v4 if the function is for 4096 or
+   more keys. emit_form returns the `part` of the main function, such as "linear". (function_name.c) */
 const char *emit_function(const struct compilation *c, const char *part);
 const char *emit_form(const struct compilation *c);
-/* Whether a task is a head, printed in phases. */
+/* Returns whether a task is a head that is printed in phases. */
 bool emit_in_phases(const struct loops *l);
-/* Returns the number of queries or keys of a task. 0: a key/value head; -1: a query head. */
+/* Returns the number of queries or keys of a task. 0 means a whole key/value head, and -1 means a whole query head. */
 int64_t emit_tasks_of(const struct loops *l);
-/* Returns the number of slices of the rows, if a task is a slice. It is a total, or per batch entry or head.
+/* If a task is a slice, returns the number of slices of the rows: in total, per batch entry, or per head.
    - 1: tasks run over all rows, or add partial sums
    - 0: a task is a tile or a head */
 int64_t emit_units_of(const struct loops *l, bool backward);
-/* Whether tasks are tiles of keys. */
+/* Returns whether tasks are tiles of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
-/* Whether tasks of a head add to shared sums in order. */
+/* Returns whether tasks of a head add to shared sums in order. */
 bool emit_in_order(const struct loops *l);
 /* Returns the distance between the positions of a tile's neighbouring queries. */
 int64_t emit_tasks_apart(const struct loops *l);
-/* emit_is_wanted: whether the array is an optional output. emit_condition: C that tests whether the caller wants an
-   output that depends on the statement, or NULL. (optional_outputs.c) */
+/* emit_is_wanted returns whether the array is an optional output. emit_condition returns a C condition that the
+   caller wants an output which depends on the statement, or NULL. (optional_outputs.c) */
 bool emit_is_wanted(const struct emitter *x, const struct array *a);
 const char *emit_condition(struct emitter *x, const struct stmt *s);
-/* Returns the table entry of an array whose rows have strides in struct call, otherwise NULL. Such an array is a
-   parameter with a row per token, or an output with a number per query. (address.c) */
+/* Returns the table entry of an array whose rows have strides in struct call (address.c). Such an array is a
+   parameter with a row per token, or an output with a number per query. Returns NULL for other arrays. */
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
-bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a); /* such a gradient is contiguous */
+/* Returns whether the array is the gradient of a parameter. Such a gradient is contiguous. */
+bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a);
 /* Arrays whose strides the caller may give (strided.c):
-   - emit_strided returns the entry in the kernel's table, or NULL for any other array
-   - emit_axis_of_caller returns the caller's number of axis k of the array; an axis of query heads is two axes here
-   - emit_stride_of_caller returns C for the stride of axis k, emit_last_stride for that of the last axis
-   - emit_levels_of lists the axes. An axis of rows (SIZE_ROWS) is the two axes of members and of queries
-   - emit_subscripts_of_row divides the number of a row of integers into a subscript for each axis but the last. Returns
-     how many there are */
+   - emit_strided returns the entry in the kernel's table, or NULL for any other array.
+   - emit_axis_of_caller returns the caller's number of axis k of the array. An axis of query heads is two axes here.
+   - emit_stride_of_caller returns C for the stride of axis k. emit_last_stride returns C for the stride of the last
+     axis.
+   - emit_levels_of lists the axes. An axis of rows (SIZE_ROWS) is listed as two axes: members and queries.
+   - emit_subscripts_of_row divides the number of a row of integers into a subscript for each axis but the last. It
+     returns the number of subscripts. */
 struct axis_of_caller {
     const struct expr *size;
     const char *stride;
@@ -123,12 +129,12 @@ const char *emit_last_stride(const struct emitter *x, const struct array *a);
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level);
 int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row,
                            struct axis_of_caller *level, const struct expr **sub);
-/* For rows of integers in such arrays (integer.c):
-   - emit_last_size returns C for the size of the last axis
+/* Functions for rows of integers in arrays whose strides the caller may give (integer.c):
+   - emit_last_size returns C for the size of the last axis.
    - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`. of_lanes
-     declares a variable with the values of a subscript, and returns its name
-   - emit_step_of_lanes returns C for the distance from an element to the one `positions` later in row `next`, or NULL
-     if it is not known */
+     declares a variable with the values of a subscript, and returns its name.
+   - emit_step_of_lanes returns C for the distance from an element to the element `positions` later in row `next`. It
+     returns NULL if the distance is not known. */
 const char *emit_last_size(struct emitter *x, const struct array *a);
 const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
                                 const char *(*of_lanes)(void *user, const struct expr *sub), void *user);
@@ -136,18 +142,18 @@ const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const s
                                const struct expr *next, int64_t positions);
 const char *emit_ids_of_box(struct emitter *x, const struct array *a, const struct expr *first, const struct expr *last,
                             const char *from, const char *to);
-/* Returns whether the array has a vector for each row, and strides of its rows. A gradient with respect to an array in
-   `params` is contiguous. */
-/* Whether the array has one number per row of queries, and is not the gradient with respect to a parameter. */
+/* emit_of_rows returns whether the array has one number per query and is not the gradient of a parameter.
+   emit_has_row_strides returns whether the array has a vector for each row, and strides of the rows. A gradient with
+   respect to an array in `params` is contiguous, so it has no such strides. */
 bool emit_of_rows(const struct emitter *x, const struct array *a);
 bool emit_has_row_strides(const struct emitter *x, const struct array *a);
-/* Whether an array has elements for each query head. */
+/* Returns whether an array has elements for each query head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
-/* Whether extend moves the parameter's pointer to the first sequence of a call. */
+/* Returns whether extend moves the parameter's pointer to the first sequence of a call. */
 bool emit_starts_at_first(const struct emitter *x, const struct array *a);
-/* Whether a state stores only the array's first and last rows. */
+/* Returns whether a state stores only the array's first and last rows. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
-/* Whether the reference reads the row of a key. Otherwise it is the row at the query's position. */
+/* Returns whether the reference reads the row of a key. Otherwise it reads the row at the query's position. */
 bool emit_is_of_key(const struct emitter *x, const struct ref *r);
 /* Prints the statements to x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
@@ -155,98 +161,105 @@ void emit_statements(struct emitter *x, const struct stmt *s);
 void emit_dot(struct emitter *x, const struct stmt *s);
 /* Prints a SOLVE statement. (solve.c) */
 void emit_solve(struct emitter *x, const struct stmt *s);
-/* Returns the maximum number of lanes of a product into `to`. (address.c)
-   - constant axis: its extent, rounded up to whole vectors
-   - otherwise: the row length of the tile, or INT64_MAX */
+/* Returns the maximum number of lanes of a product into `to` (address.c).
+   - For a constant axis, it is the extent, rounded up to whole vectors.
+   - For another axis, it is the row length of the tile, or INT64_MAX. */
 int64_t emit_most_lanes(const struct emitter *x, const struct ref *to);
-/* Prints the functions that products call. (product_function.c) */
+/* Prints the functions that products call (product_function.c). */
 void emit_products(const struct emitter *x, struct text *out);
 /* An argument of a product: the parameter's name and C type, and its value as C. */
 struct product_argument {
     const char *name, *type, *value;
 };
-/* Prints a call of the function for this product. Constant arguments are in the function's body.
-   (product_function.c) */
+/* Prints a call of the function for this product (product_function.c). Constant arguments are not passed, because
+   the function's body has them. */
 void emit_product_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments);
 /* For matrix units (matrix.c):
-   - emit_matrix_dot: a DOT
-   - emit_matrix_across: a DOT that adds to shared sums
-   - emit_matrix_copy: a COPY into an operand
-   - emit_tile_registers: definitions of tile registers, once per file */
+   - emit_matrix_dot prints a DOT.
+   - emit_matrix_across prints a DOT that adds to shared sums.
+   - emit_matrix_copy prints a COPY into an operand.
+   - emit_tile_registers prints the definitions of tile registers, once per file. */
 void emit_matrix_dot(struct emitter *x, const struct stmt *s);
 void emit_matrix_across(struct emitter *x, const struct stmt *s);
 void emit_matrix_copy(struct emitter *x, const struct stmt *s);
 void emit_tile_registers(struct text *out);
-/* Each returns C:
+/* Each of these functions returns C:
    - emit_range: the number of indices in the current range
    - emit_array: the array's name
    - emit_corner: the address of the first element in the current ranges */
 const char *emit_range(struct emitter *x, int axis);
 const char *emit_array(const struct emitter *x, const struct ref *r);
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
-/* Whether loops over axis i have tiles. The C then has i0 and i1, and i counts from 0 in a tile. */
+/* Returns whether loops over axis i have tiles. If so, the C has i0 and i1, and i counts from 0 in a tile. */
 bool emit_tiled(const struct emitter *x, int axis);
-/* Return the first value of the loop variable, and the end (exclusive). */
+/* emit_first returns the first value of the loop variable. emit_end returns the end, which is not included. */
 const char *emit_first(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
-/* Opens the loops over tiles of a FOR, and returns their number. (ranges.c) */
+/* Opens the loops over tiles of a FOR statement, and returns the number of loops. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
-/* Returns the memory of a held array: a tile that is stored for each range of a block. (address.c) */
+/* Returns C for the memory of a held array (address.c). Such an array is a tile that is stored for each range of a
+   block. */
 const char *emit_held(const struct emitter *x, const struct array *a);
-/* - emit_outside: C that tests whether the current range is partly outside the union of the statement's ranges
-   - emit_drawn_lists: declares the lists of random draws of a loop, before it or `inside`
-   - emit_drawn_name: the name of such a list */
+/* emit_outside returns a C condition that the current range is partly outside the union of the statement's ranges.
+   emit_drawn_lists declares the lists of random draws of a loop, before the loop or `inside`. emit_drawn_name
+   returns the name of such a list. */
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
-/* - emit_ids: declares the extremes of ids that a loop's conditions compare, before it or `inside`
-   - emit_id_end: such an extreme as C (ids.c) */
+/* emit_ids declares the minimum and maximum of ids that a loop's conditions compare. The declarations are before the
+   loop or `inside`. emit_id_end returns C for one of them (ids.c). */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
-/* Returns C for a struct ids of the integers in the range of a MIN_ID or MAX_ID. */
+/* Returns C for a struct ids with the minimum and maximum of the integers in the range of a MIN_ID or MAX_ID. */
 const char *emit_ids_in_range(struct emitter *x, const struct expr *e);
-/* Returns the number of the table of tiles of the array that a MIN_ID or MAX_ID reads, or -1. */
+/* Returns the number of the table of tiles for the array that a MIN_ID or MAX_ID reads. Returns -1 if the array has
+   no table. */
 int emit_table_of(const struct emitter *x, const struct expr *e);
 /* Returns C for the number of rows of the array that an ID reads. */
 const char *emit_rows(struct emitter *x, const struct expr *e);
-/* Whether the array of an ID, MIN_ID or MAX_ID stores bytes. */
+/* Returns whether the array of an ID, MIN_ID or MAX_ID stores bytes. */
 bool emit_reads_bytes(const struct emitter *x, const struct expr *e);
 /* The integer parameter that an ID, MIN_ID or MAX_ID reads. */
 const struct array *emit_ids_array(const struct emitter *x, const struct expr *e);
-/* For the integer parameter that an ID, MIN_ID or MAX_ID reads, as rows of its last axis (integer.c):
-   - emit_ids_of_sequence returns C for the address of the row
-   - emit_row_length returns C for the number of elements in a row
-   - emit_row returns the row's number, counted from the one that the pointer to the array points to
-   - emit_starts_at_sequence: whether the pointer to the array is that of the task's batch index */
+/* These functions treat the integer parameter that an ID, MIN_ID or MAX_ID reads as rows of its last axis
+   (integer.c).
+   - emit_ids_of_sequence returns C for the address of the row.
+   - emit_row_length returns C for the number of elements in a row.
+   - emit_row returns the row's number, counted from the row that the array's pointer points to.
+   - emit_starts_at_sequence returns whether the array's pointer includes the task's batch index. */
 bool emit_starts_at_sequence(const struct emitter *x, const struct array *a);
 const char *emit_row_length(const struct emitter *x, const struct expr *e);
 const struct expr *emit_row(const struct emitter *x, const struct expr *e);
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e);
-/* Returns the axes of all loops in the list and inside, as bits. */
+/* Returns the axes of all loops in the list, and of the loops inside them, as bits. */
 uint32_t emit_loop_axes(const struct stmt *s);
 /* Prints a MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
-/* Prints C that sets the masks `to`, one per vector of the axis `lane`, to the lanes in `region`. */
+/* Prints C that sets the masks `to` to the lanes in `region`. There is a mask for each vector of the axis `lane`. */
 void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);
 /* Returns the integer expression `e` as scalar C. */
 const char *emit_integer(struct emitter *x, const struct expr *e);
-/* Returns the shortest C literal that reads back as `value`: a float if `narrow`, otherwise a double. */
+/* Returns the shortest C literal that is read back as `value`. It is a float if `narrow`, otherwise a double. */
 const char *emit_number(const struct emitter *x, double value, bool narrow);
-/* Returns the address of an element, such as "q + (i0 + i) * q_row + d". */
+/* Returns C for the address of an element, such as "q + (i0 + i) * q_row + d". */
 const char *emit_address(struct emitter *x, const struct ref *r);
-/* Returns the element, such as "q[(i0 + i) * q_row + d]". */
+/* Returns C for an element, such as "q[(i0 + i) * q_row + d]". */
 const char *emit_element(struct emitter *x, const struct ref *r);
-/* Returns C for the elements between neighbours in the axis's current range, or "0". */
+/* Returns C for the distance in elements between neighbours in the axis's current range. Returns "0" if the
+   reference does not use the axis. */
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
-/* Returns the stride of rows of sums that a part leaves for later ones. Rows are padded to whole cache lines. */
+/* Returns the stride of rows of sums that one part of backward leaves for later parts. Rows are padded to whole
+   cache lines. */
 int64_t emit_row_of_sums(const struct module *m, const struct array *a);
-/* Whether the array has sums per query, with the stride emit_row_of_sums. Sums per key have strides in struct call. */
+/* Returns whether the array has sums per query. Their stride is emit_row_of_sums. Sums per key have strides in
+   struct call. */
 bool emit_sums_of_queries(const struct emitter *x, const struct array *a);
-/* Whether neighbours in the current range of axis i are not adjacent. i_count is then their number. */
+/* Returns whether neighbours in the current range of axis i are not adjacent. If so, i_count is the number of
+   indices in the range. */
 bool emit_apart(const struct emitter *x, int axis);
 
-/* Returns `text` for a C comment: comment marks and trigraphs are split, and characters that change the writing
-   direction are removed. */
+/* Returns `text` in a form that is safe in a C comment. Comment marks and trigraphs are split. Characters that
+   change the writing direction are removed. */
 const char *emit_harmless(struct arena *arena, const char *text);
 /* Prints the lines of `text`, indented, in a C comment. */
 void emit_comment(struct arena *arena, struct text *out, const char *text, int indent);
@@ -254,39 +267,40 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 /* Returns the member of struct NAME_params with an id per key, or NULL. */
 const char *emit_param_of_ids(const struct kernel_arrays *arrays);
 bool emit_has_lists(const struct kernel_array *a);       /* whether it lists blocks of keys for blocks of queries */
-bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether calls make a table of tiles of a mask */
-bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype); /* whether a parameter has this type */
+bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether a call makes a table of the tiles of a mask */
+/* Returns whether a parameter has this storage type. */
+bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype);
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);
-/* The member of struct NAME_params that points to the strides of arrays; NULL: there is none. */
+/* Returns the member of struct NAME_params that points to the strides of arrays, or NULL if it has none. */
 const char *emit_strides_member(const struct kernel_arrays *arrays);
 void emit_gradients_struct(const struct emission *p, struct text *out);
-/* Prints NAME_params_size and NAME_params_init. Random arrays are aligned to 64 bytes in the caller's storage, then
-   working memory follows. */
+/* Prints NAME_params_size and NAME_params_init. The caller's storage has the random arrays, aligned to 64 bytes, and
+   then working memory. */
 void emit_params_functions(const struct emission *p, struct text *out);
 /* Returns the name that the runtime has for a storage type. */
 const char *emit_runtime_dtype(enum dtype dtype);
 
-/* Whether the choice of a version depends on the number of keys. */
+/* Returns whether the choice of a version depends on the number of keys. */
 bool emit_by_length(const struct version *v, int versions);
-/* Whether any compilation has the property:
+/* These functions return whether any compilation has a property:
    - paired: a product of bf16 pairs
-   - waits: a thread may wait for another one
+   - waits: a thread may wait for another thread
    - slower: some processors run the target slowly
    - apart: a task's neighbouring queries are not adjacent */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
-enum { FOLD_GROUPS = 16 }; /* groups of the states' elements; threads fold a group in order */
+enum { FOLD_GROUPS = 16 }; /* groups of the elements of states; threads add their segments to a group in order */
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
 bool emit_any_waits(const struct compilation *const *c, int compilations);
 bool emit_any_in_order(const struct compilation *const *c, int compilations);
 bool emit_any_slower(const struct compilation *const *c, int compilations);
-/* Returns the number of compilations at the beginning of the list with the same target. */
+/* Returns the number of compilations at the beginning of the list that have the same target. */
 int emit_same_target(const struct compilation *const *c, int compilations);
-/* Whether every machine can compile and run the target. */
+/* Returns whether every machine can compile and run the target. */
 bool emit_certain_target(const struct target *t);
-/* Returns the preprocessor condition of compilation k, or "". It excludes machines that always choose an earlier
-   target. */
+/* Returns the preprocessor condition of compilation k, or "". The condition excludes machines that always choose an
+   earlier target. */
 const char *emit_guard(const struct compilation *const *c, int k);
 
 /* The contents of one C file. */
@@ -299,8 +313,8 @@ struct emitted_file {
 };
 
 struct template_names;
-/* Set the names of the template entry.c that choose a version: of forward, prefix sums, extend, prepared keys, and
-   parts of backward. */
+/* These functions set the names of the template entry.c that choose a version: of forward, of prefix sums, of
+   extend, of prepared keys, and of the parts of backward. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_first(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
@@ -309,24 +323,24 @@ void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t
 
 /* Prints the comment at the top of the file. */
 void emit_heading(const struct emitted_file *e, struct text *out);
-/* Print the beginning of a kernel's C file, and its entry points. */
+/* emit_preamble prints the beginning of a kernel's C file. emit_entry_points prints its entry points. */
 void emit_preamble(const struct emitted_file *e, struct text *out);
 void emit_entry_points(const struct emitted_file *e, struct text *out);
 
-/* Arrays that parts of backward leave for later ones, and gradients of learned parameters (left_arrays.c):
-   - emit_has_totals: whether there are any
-   - emit_total_members: their members of struct call
-   - emit_total_values: statements that set pointers to gradients
-   - emit_left_values: statements that place the arrays
-   - emit_part_calls: calls of the parts */
+/* Arrays that parts of backward leave for later parts, and gradients of learned parameters (left_arrays.c):
+   - emit_has_totals returns whether there are any.
+   - emit_total_members returns their members of struct call.
+   - emit_total_values returns statements that set pointers to gradients.
+   - emit_left_values returns statements that place the arrays.
+   - emit_part_calls returns the calls of the parts. */
 bool emit_has_totals(const struct emitted_file *e, struct arena *arena);
 const char *emit_total_members(const struct emitted_file *e, struct arena *arena);
 const char *emit_total_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_part_calls(const struct emitted_file *e, struct arena *arena);
-/* Returns C that tests whether a call wants a gradient from the terms of prefix sums. */
+/* Returns a C condition that a call wants a gradient from the terms of prefix sums. */
 const char *emit_prefix_wanted(const struct emitted_file *e, struct arena *arena);
-/* Returns "condition || name", or `condition` if it has the name. */
+/* Returns "condition || name". If `condition` contains the name, returns `condition`. */
 const char *emit_or_name(struct arena *arena, const char *condition, const char *name);
 
 /* Returns the parameters of an entry point for arrays, such as "const float *q, …". */
@@ -334,17 +348,19 @@ const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays
 /* Returns the shapes of forward's arrays, such as "q [B,H,n_q,64]  …". */
 const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *arrays);
 
-/* Returns `e` as C. `inner`: in parentheses unless it is a name or number. */
+/* Returns `e` as C. If `inner`, parentheses enclose everything but a name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
 
-/* Whether a kernel with a state has an expression of the batch size, or of a batch entry's number. */
+/* Returns whether a kernel with a state has an expression that uses the batch size or a batch index. */
 bool emit_numbers_sequences(const struct spec *spec);
-/* Whether an expression truncates a real. */
+/* Returns whether an expression truncates a real. */
 bool emit_truncates(const struct spec *spec);
-/* Returns the declared range of ids with the extreme `e`, or x->ids if there is none. */
+/* Returns the number of the declared range of ids that has the minimum or maximum `e`. Returns x->ids if no range
+   has it. */
 int emit_known_ids(const struct emitter *x, const struct expr *e);
 
-/* Prints a COPY. In a tile, lanes after the current range become 0, so later statements can use whole vectors. */
+/* Prints a COPY statement. In a tile, lanes after the current range become 0, so that later statements can use whole
+   vectors. */
 void emit_copy(struct emitter *x, const struct stmt *s);
 
 bool emit_any_apart(const struct compilation *const *c, int compilations);

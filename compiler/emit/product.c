@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Returns the vectors in a row of a register block: the largest divisor of those in a row of `to`, up to x->vectors. */
+/* Returns the number of vectors in a row of a register block. It is the largest divisor of the number of vectors in
+   a row of `to`, up to x->vectors. */
 static int block_vectors(const struct emitter *x, const struct ref *to)
 {
     const int64_t vectors = emit_most_lanes(x, to) / x->lanes;
@@ -14,7 +15,8 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
     return v;
 }
 
-/* Returns C for the number of lanes, rounded up to whole vectors. For positions, it is that of the current tile. */
+/* Returns C for the number of lanes, rounded up to whole vectors. If the lanes are positions, they are those of the
+   current tile. */
 static const char *lanes_of(struct emitter *x, const struct ref *to)
 {
     const struct array *a = &x->l->array[to->of];
@@ -27,7 +29,7 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
 
 enum { MAX_ARGUMENTS = 20 };
 
-/* Returns C for the stride of pairs along `axis`, in elements. The product sums over `over`. */
+/* Returns C for the stride of pairs along `axis`, in elements. The product sums over axis `over`. */
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
 {
     const struct array *a = &x->l->array[r->of];
@@ -43,7 +45,7 @@ static const char *pairs_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
-/* Prints a call of a product of embedded/product.c. Arguments that it lacks are left out. */
+/* Prints a call of a product of embedded/product.c. Arguments that the product does not take are left out. */
 static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
 {
     struct product_argument given_to[MAX_ARGUMENTS];
@@ -57,8 +59,8 @@ static void emit_call(struct emitter *x, const char *product, const struct produ
     emit_product_call(x, product, given_to, count);
 }
 
-/* Prints a product in a tile with pairs outside the region, whose weights are 0. 0 * infinity is NaN, so infinite
-   values are added separately, for the queries that see them. */
+/* Prints a product in a tile that has pairs outside the region. Their weights are 0, and 0 * infinity is NaN. So
+   infinite values are added separately, for the queries that see them. */
 static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                              int arguments)
 {
@@ -71,7 +73,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
                *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
-    if (paired) /* the elements of a pair are adjacent */
+    if (paired) /* The elements of a pair are adjacent. */
         searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
     else if (strcmp(across, "1") == 0)
         searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
@@ -107,7 +109,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
-/* Like emit_over_region, with rows of weights and values in the lanes. `fetched`: prefetches the values. */
+/* Like emit_over_region, but the lanes are rows of weights and values. If `fetched`, the values are prefetched. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                                int arguments, bool fetched)
 {
@@ -165,7 +167,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
 }
 
-/* Returns C for the position that a task reaches in the shared sums: the rows up to the end of the current tile. */
+/* Returns C for the position that a task reaches in the shared sums, which is the end of the current tile of rows. */
 static const char *position_of(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->assign[0].to.of];
@@ -177,7 +179,7 @@ static const char *position_of(struct emitter *x, const struct stmt *s)
     return end;
 }
 
-/* Whether no later statement of the list adds to shared sums. */
+/* Returns whether no later statement of the list adds to shared sums. */
 static bool is_last_across(const struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *after = s->next; after; after = after->next)
@@ -185,7 +187,7 @@ static bool is_last_across(const struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Prints c[r][x] = sum over t of a[r][t] * b[x][t], both contiguous along t. */
+/* Prints c[r][x] = sum over t of a[r][t] * b[x][t]. Both a and b are contiguous along t. */
 static void emit_along(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -206,7 +208,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
     emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
 }
 
-/* Whether the rows of a product are tokens of a caller's array, such as k. */
+/* Returns whether the rows of a product are tokens of an array of the caller, such as k. */
 static bool rows_of_caller(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->operand[0].of];
@@ -215,7 +217,8 @@ static bool rows_of_caller(struct emitter *x, const struct stmt *s)
            strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
 }
 
-/* Returns the next product over the same tokens of another caller's array, or NULL. Its rows are prefetched, too. */
+/* Returns the next product that reads another array of the caller at the same tokens, or NULL. Its rows are
+   prefetched too. */
 static const struct stmt *next_over_rows(const struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *t = s->next; t; t = t->next) {
@@ -228,7 +231,7 @@ static const struct stmt *next_over_rows(const struct emitter *x, const struct s
     return NULL;
 }
 
-/* Prints a product whose rows are tokens, which are prefetched. */
+/* Prints a product whose rows are tokens. The rows are prefetched. */
 static void emit_ahead(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
 {
     const char *size = "int64_t ";
@@ -286,7 +289,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
              ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
              : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
-        /* terms that are summed separately: 32 in inner products, 192 in sums over keys */
+        /* the number of terms that are summed separately: 32 for inner products, 192 for sums over keys */
         {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"},
         {"a", input, emit_corner(x, s, row)},
         {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},

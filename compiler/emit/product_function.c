@@ -1,10 +1,10 @@
-/* Prints the functions for products. Products with equal constant arguments share one, so each shape is compiled
-   once. */
+/* Prints the functions for products. Products with the same constant arguments share one function, so each shape is
+   compiled once. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Whether the argument is a number or NULL. */
+/* Returns whether the argument is a number or NULL. */
 static bool is_constant(const char *value)
 {
     const char *number = *value == '-' ? value + 1 : value;
@@ -12,7 +12,7 @@ static bool is_constant(const char *value)
            (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
 }
 
-/* Returns the function's name for these arguments. Adds the function if it is new. */
+/* Returns the name of the product function for these arguments. Adds the function if there is none yet. */
 static const char *function_of(struct emitter *x, const char *name, const struct product_argument *argument,
                                int arguments)
 {

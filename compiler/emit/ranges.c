@@ -1,7 +1,7 @@
 /* Prints loops over tiles. A loop visits
    - all indices from a first to a last,
-   - a union of ranges: a sorted list of disjoint ranges, from attn_union,
-   - or the indices x with floor_mod(x - phase, period) < run. Such remainders are called residues.
+   - a union of ranges, which attn_union makes a sorted list of disjoint ranges, or
+   - the residues: indices x with floor_mod(x - phase, period) < run.
    Also prints tests of a tile against a union, and lists of random draws. Both are in the thread's workspace, after
    the tiles. */
 #include "emit.h"
@@ -59,8 +59,8 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 
 /* ---- unions ---- */
 
-/* Declares a list `name` of ranges, and its length. The list is the union of the statement's ranges, clipped to from
-   … to. */
+/* Declares the list `name` of ranges and its length. The list is the union of the statement's ranges, clipped to
+   from … to. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     int64_t bytes = draw_union_bytes(x->c, s);
@@ -97,7 +97,7 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
 
-/* Whether the ranges of an IF depend on their own axis's current range. */
+/* Returns whether the ranges of an IF depend on the current range of the IF's own axis. */
 static bool uses_own(const struct emitter *x, const struct stmt *s)
 {
     bool uses = false;
@@ -116,7 +116,7 @@ static void open_loop(struct emitter *x, int *opened, const char *head)
     ++*opened;
 }
 
-/* Declares a union and opens the loop over its ranges. */
+/* Declares a union of ranges, and opens the loop over them. */
 static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -161,7 +161,7 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
               far - period + 1, a, a, a, a, period - 1, period);
 }
 
-/* Opens a loop over periods, and in it a loop over the tiles of a run. */
+/* Opens a loop over periods and, inside it, a loop over the tiles of a run. */
 static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
@@ -180,7 +180,7 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
-/* Whether a product needs the end of the axis's current range. Whole vectors do not. */
+/* Returns whether a product needs the end of the axis's current range. Products of whole vectors do not need it. */
 static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, int axis)
 {
     if (s->where || s->axis == axis || s->axes[0] == axis) return true;
@@ -188,7 +188,7 @@ static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, 
            emit_most_lanes(x, &s->assign[0].to) != x->lanes;
 }
 
-/* Whether the C in the loop needs the end of the loop's range. */
+/* Returns whether C in the loop needs the end of the loop's range. */
 static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
 {
     bool asks = loop->when && expr_uses(loop->when, expr_leaf(x->m, EXPR_HI, loop->axis));
@@ -197,8 +197,8 @@ static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
     return asks;
 }
 
-/* Opens the loop over the tiles of a block. i0 and i1 of a tile shadow those of the block. Declares a pointer for
-   each held array. */
+/* Opens the loop over the tiles of a block. Variables i0 and i1 of a tile shadow i0 and i1 of the block. Declares a
+   pointer for each array that the block holds. */
 static int block_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -221,7 +221,7 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
-/* Whether the statement or its body reads rows of keys of the array. */
+/* Returns whether the statement or its body reads rows of keys of the array. */
 static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
 {
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
@@ -231,8 +231,8 @@ static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
     return reads;
 }
 
-/* Declares pointers to rows of keys in a state that drops keys. Rows are indexed by position, so the pointer depends
-   on whether the range has first or last keys. No range has both. */
+/* Declares pointers to rows of keys in a state that drops keys. Rows are indexed by position. So a pointer depends
+   on whether the range has the first keys or the last keys. No range has both. */
 static void choose_rows(struct emitter *x, const struct stmt *s, const char *from)
 {
     if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
@@ -244,7 +244,7 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
     }
 }
 
-/* Returns C for the first index of a loop. Keys that the state already sums are skipped. */
+/* Returns C for the first index of a loop. The loop skips keys that are already in the sums of the state. */
 static const char *first_of(struct emitter *x, const struct stmt *s)
 {
     bool adds = !x->phases && x->l->kept > 0 && x->m->axis[s->axis].source == SIZE_N_K && expr_is_real(s->from, 0);
@@ -253,8 +253,8 @@ static const char *first_of(struct emitter *x, const struct stmt *s)
     return emit_integer(x, s->from);
 }
 
-/* Returns a MAX_ID that condition e requires to be true, or NULL. It is the maximum over a mask's columns in the
-   current range of the axis. The mask must have a table of tiles. */
+/* Returns a MAX_ID that must be true for condition e, or NULL. The MAX_ID is the maximum over a mask's columns in
+   the current range of the axis. The mask must have a table of tiles. */
 static const struct expr *run_of(const struct emitter *x, const struct expr *e, int axis)
 {
     if (e && e->op == EXPR_AND) {
@@ -269,7 +269,8 @@ static const struct expr *run_of(const struct emitter *x, const struct expr *e, 
     return columns && emit_table_of(x, max) >= 0 ? max : NULL;
 }
 
-/* Opens a loop over pieces of the axis in which the table has true flags. A piece has at most s->step indices. */
+/* Opens a loop over pieces of the axis whose tiles in the table have true flags. A piece has at most s->step
+   indices. */
 static void open_runs(struct emitter *x, const struct stmt *s, const struct expr *max, const char *from,
                       const char *end, int *opened)
 {
@@ -296,7 +297,7 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)
         open_loop(x, &opened, "{");
     choose_rows(x, s, from);
-    if (s->period) { /* a scope, because another loop over the axis may follow */
+    if (s->period) { /* The braces are a scope, because another loop over the axis may follow. */
         open_loop(x, &opened, "{");
         emit_line(x, "const int64_t %s_end = %s;", a, end);
         if (s->apart)

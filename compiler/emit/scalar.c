@@ -1,5 +1,5 @@
-/* Prints scalar expressions as C. A subexpression becomes a variable if it is used several times or in an outer
-   loop. */
+/* Prints scalar expressions as C. A subexpression becomes a variable if it is used several times, or if it is
+   computed in an outer loop. */
 #include "emit.h"
 #include "printer.h"
 #include "scalar.h"
@@ -25,7 +25,7 @@ bool scalar_depends(const struct nest *n, const struct expr *e, int axis)
     return expr_uses_axis(e, n->s->operand, axis);
 }
 
-/* Whether the expression depends on a row axis. */
+/* Returns whether the expression depends on a row axis. */
 static bool on_rows(const struct nest *n, const struct expr *e)
 {
     for (int k = 0; k < n->s->rank; k++)
@@ -59,7 +59,7 @@ static const char *type_name(const struct nest *n, const struct term *t)
     return "";
 }
 
-/* Whether `c` needs no parentheses: a name, number, call or element. */
+/* Returns whether `c` needs no parentheses, because it is a name, number, call or element. */
 static bool is_name(const char *c)
 {
     if (*c == '-') return false;
@@ -88,7 +88,7 @@ static struct term name_term(struct nest *n, struct term t, enum level level, co
     return t;
 }
 
-/* Returns NAME_1, NAME_2, …: no array has the name. */
+/* Returns NAME_1, NAME_2, …, the first of these that is not the name of an array. */
 static const char *unused_name(struct nest *n, const char *name)
 {
     const struct loops *l = n->x->l;
@@ -180,13 +180,13 @@ static struct term load(struct nest *n, int operand)
     return (struct term){emit_element(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
-/* Returns C for the minimum or maximum of two scalars. A NaN is kept, unlike in fmin and fmax. */
+/* Returns C for the minimum or maximum of two scalars. Unlike fmin and fmax, it keeps NaN. */
 static const char *extreme(struct nest *n, enum expr_op op, const char *a, const char *b)
 {
     return scalar_format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
 }
 
-/* Whether e has only indices, constants and tables. */
+/* Returns whether e contains only indices, constants and tables. */
 static bool from_indices(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND) return n->x->l->array[n->s->operand[e->integer].of].kind == ARRAY_TABLE;
@@ -212,7 +212,7 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
     if (expr_infix(e->op))
         return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
     if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", a), KIND_DOUBLE, true, false};
-    /* other operations become a loop over the lanes */
+    /* Other operations become a loop over the lanes. */
     int number = x->temporaries++;
     const char *value;
     enum level own = scalar_level_of(n, e);
@@ -265,7 +265,7 @@ static bool compares_reals(const struct expr *e)
     return compares(e) && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
 }
 
-/* Returns the term of an integer or truth value that all lanes share. */
+/* Returns the term of an integer or truth value that is the same in all lanes. */
 static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
 {
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
@@ -305,7 +305,7 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
     return (struct term){c, kind, false, false};
 }
 
-/* Returns the indices along the lane axis. */
+/* Returns a term with the index of each lane on the lane axis. */
 static struct term index_of_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -317,7 +317,8 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
-/* Whether e tests a byte of a parameter in each lane, at equal distances. Sets *rows and *positions to the distance. */
+/* Returns whether e tests one byte of a parameter in each lane, at equal distances. Sets *rows and *positions to the
+   distance. */
 static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *rows, int64_t *positions)
 {
     struct module *const m = n->x->m;
@@ -332,7 +333,7 @@ static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *
 }
 
 /* Returns the number of keys whose flags can be loaded at once for a vector of lanes, or 0. The lanes must be rows
-   of the mask, and the statement's keys its columns. */
+   of the mask. The keys of the statement must be its columns. */
 static int64_t flags_to_turn(const struct nest *n, const struct expr *id, int64_t rows, int64_t positions)
 {
     const struct emitter *const x = n->x;
@@ -354,7 +355,7 @@ static int64_t flags_to_turn(const struct nest *n, const struct expr *id, int64_
     return 0;
 }
 
-/* Returns C for the distance in memory from lane to lane. */
+/* Returns C for the distance in memory from the flag of one lane to the flag of the next. */
 static const char *step_of_flags(struct nest *n, const struct expr *id, int64_t rows, int64_t positions)
 {
     struct emitter *const x = n->x;
@@ -370,7 +371,7 @@ static const char *step_of_flags(struct nest *n, const struct expr *id, int64_t 
     return emit_step_of_lanes(x, a, row, expr_replace(x->m, row, lane, next), positions);
 }
 
-/* Returns the term of such an expression. */
+/* Returns the term of an expression for which reads_flags_of_lanes is true. */
 static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t rows, int64_t positions,
                                   const char *step)
 {
@@ -402,7 +403,7 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
                          KIND_BOOL, true, true};
 }
 
-/* Declares a variable with an integer for each lane, and returns its name. */
+/* Declares a variable with the integer of each lane, and returns the variable's name. */
 static const char *ints_of_lanes(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *const x = n->x;
@@ -412,7 +413,7 @@ static const char *ints_of_lanes(struct nest *n, const struct expr *e, enum leve
     return name;
 }
 
-/* The nest that a row's subscripts are declared in, and the level of their code. */
+/* The nest in which the subscripts of a row are declared, and the level of their code. */
 struct lanes {
     struct nest *n;
     enum level level;
@@ -424,8 +425,9 @@ static const char *subscript_of_lanes(void *user, const struct expr *sub)
     return ints_of_lanes(to->n, sub, to->level);
 }
 
-/* Returns a term with the elements of an integer parameter for all lanes. The emitted C looks up each one separately. A
-   row that differs by lane counts from the start of the array; lanes that are not used may be after its last row. */
+/* Returns a term with the elements of an integer parameter for all lanes. The emitted C looks up each element
+   separately. If the row differs by lane, it is counted from the start of the array. Lanes that are not used may
+   have rows after the last one. */
 static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -449,14 +451,14 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     return ints_of(name);
 }
 
-/* Whether e compares a random number with a 32-bit constant. */
+/* Returns whether e compares a random number with a 32-bit constant. */
 static bool compares_words(const struct expr *e)
 {
     return e->op == EXPR_LT && e->arg[0]->op == EXPR_RANDOM && e->arg[1]->op == EXPR_INT && e->arg[1]->integer >= 0 &&
            e->arg[1]->integer <= UINT32_MAX;
 }
 
-/* Returns the term of a comparison per lane. Reals of indices are compared as doubles. */
+/* Returns the term of a comparison per lane. Real numbers that depend only on indices are compared as doubles. */
 static struct term comparison(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a, b;
@@ -485,7 +487,8 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
         true, narrow};
 }
 
-/* Returns an operand of `and` or `or`: 0 or -1 per lane. `narrow`: as wide as the kernel's type, otherwise 64 bits. */
+/* Returns C for an operand of `and` or `or`, which is 0 or -1 in each lane. If `narrow`, it is as wide as the
+   kernel's type. Otherwise it has 64 bits. */
 static const char *side(struct nest *n, struct term t, bool narrow)
 {
     if (!t.vector) t.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, t.c));
@@ -518,7 +521,7 @@ static struct term drawn(struct nest *n, const struct expr *e, enum level level)
         KIND_BOOL, true, true};
 }
 
-/* Returns a select between integers without a branch: (mask & p) | (~mask & q). */
+/* Returns the term of a select between integers. Its C has no branch: (mask & p) | (~mask & q). */
 static struct term select_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
@@ -531,7 +534,7 @@ static struct term select_integer(struct nest *n, const struct expr *e, enum lev
     return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
 }
 
-/* Returns arithmetic on integers per lane, without a branch. */
+/* Returns the term of integer arithmetic per lane, without a branch. */
 static struct term arithmetic(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = as_int(n, scalar_term(n, e->arg[0], level));
@@ -552,7 +555,8 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
                                  scalar_wrapped(n, scalar_as_vector(n, b))));
 }
 
-/* Returns a truncated real. The function takes addresses, because a target may lack such vectors. */
+/* Returns the term of a truncated real. The emitted function takes addresses, because a target may lack vectors of
+   this type. */
 static struct term truncated(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = expr_has(e, EXPR_OPERAND) ? as_double(n, scalar_term(n, e->arg[0], level))
@@ -567,7 +571,7 @@ static struct term truncated(struct nest *n, const struct expr *e, enum level le
 
 /* ---- random numbers: calls of the functions in embedded/random.c ---- */
 
-/* Declares a variable with e for each lane, and returns its name. */
+/* Declares a variable with the value of e in each lane. Returns the variable's name. */
 static const char *lanes_of(struct nest *n, const struct expr *e, enum level level, const char *name)
 {
     const struct term t = as_int(n, scalar_term(n, e, level));
@@ -575,11 +579,11 @@ static const char *lanes_of(struct nest *n, const struct expr *e, enum level lev
     return name;
 }
 
-/* Returns the term of EXPR_RANDOM for x, y and z. A block of Philox has the numbers of four neighbouring y, so the C
-   keeps the last blocks in `last`:
-   - x differs by lane, y by row: the words of a block are for four rows
-   - y is the lane: a block has four lanes, and blocks for all lanes have four rows
-   - otherwise each lane computes its own block */
+/* Returns the term of EXPR_RANDOM for x, y and z. A block of Philox has the numbers of four neighbouring y. So the C
+   keeps the last blocks in `last`.
+   - If x differs by lane and y by row, the words of a block are for four rows.
+   - If y is the lane, a block has the numbers of four lanes. The blocks for all lanes have four rows.
+   - In other cases, each lane computes its own block. */
 static struct term random_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *const x = n->x;
@@ -633,7 +637,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
 
 /* ---- reals ---- */
 
-/* Returns the argument of sin or cos, in doubles. */
+/* Returns the term of the argument of sin or cos, in doubles. */
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
@@ -650,7 +654,7 @@ static struct term double_term(struct nest *n, const struct expr *e, enum level 
     return from_indices(n, e) ? wide_term(n, e, level) : as_double(n, scalar_term(n, e, level));
 }
 
-/* Whether all elements of a table are at most 1 in size. */
+/* Returns whether the absolute values of all elements of a table are at most 1. */
 static bool is_fraction(const struct nest *n, const struct array *table)
 {
     int64_t elements = 1;
@@ -660,7 +664,7 @@ static bool is_fraction(const struct nest *n, const struct array *table)
     return true;
 }
 
-/* Counts the integer factors of a product. Returns a large number if another factor may exceed 1. */
+/* Returns the number of integer factors of a product. Returns a large number if another factor may exceed 1. */
 static int integer_factors(const struct nest *n, const struct expr *e)
 {
     enum { MANY = 100 };
@@ -673,16 +677,16 @@ static int integer_factors(const struct nest *n, const struct expr *e)
     return a->kind == ARRAY_TABLE && is_fraction(n, a) ? 0 : MANY;
 }
 
-/* Whether an angle is small enough for sin_T and cos_T: a position times factors of at most 1, or an f32 array's
-   number. */
+/* Returns whether an angle is small enough for sin_T and cos_T. Such an angle is a number of an f32 array, or a
+   position times factors of at most 1. */
 static bool angle_is_small(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND && n->x->m->dtype != DTYPE_F64) return true;
     return integer_factors(n, e) <= 1;
 }
 
-/* Returns an integer as a real. If it is linear in the rows, only its value for row 0 is converted, outside the
-   loop. Few machines convert 64-bit integers fast. */
+/* Returns an integer as a real. If the integer is linear in the rows, only its value for row 0 is converted, outside
+   the loop. The reason is that few machines convert 64-bit integers fast. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -693,7 +697,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                              KIND_REAL, true, false};
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
-    /* the remainder may compare elements, so it may depend on rows */
+    /* The remainder may compare elements, so it may depend on rows. */
     bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder);
     for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
     const char *rows = "";
@@ -702,7 +706,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         int axis = n->s->axes[k];
         int64_t weight = f.weight[axis];
         if (axis == n->lane) continue;
-        if (weight == 0) { /* the axis does not occur, or cancels as in j - (i + j) */
+        if (weight == 0) { /* the axis does not occur, or it cancels as in j - (i + j) */
             base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_int(x->m, 0));
             continue;
         }
@@ -719,8 +723,8 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     return (struct term){scalar_format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
 }
 
-/* Whether e is a slope times a distance, up to its sign. A slope is a real constant of the nest. A distance is an
-   integer of the lane. */
+/* Returns whether e is a slope times a distance, up to its sign. A slope is a real constant of the nest. A distance
+   is an integer of the lane. */
 static bool is_slope(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_NEG) return is_slope(n, e->arg[0]);
@@ -730,8 +734,8 @@ static bool is_slope(const struct nest *n, const struct expr *e)
            scalar_level_of(n, slope) == LEVEL_UNIFORM;
 }
 
-/* Returns a + b or a - b in float, with a slope times a distance. The slope is split into high + rest, with high *
-   distance exact and added first. */
+/* Returns a + b or a - b in float, where one of them is a slope times a distance. The slope is split into high +
+   rest. The product high * distance is exact and is added first. */
 static struct term slope_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -778,7 +782,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
-    /* a scalar of indices stays an exact double */
+    /* a scalar that depends only on indices stays an exact double */
     bool exact = !vector && from_indices(n, e);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -821,7 +825,8 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){scalar_format(n, "%s%s(%s)", name, f, a), kind, false, false};
     }
     a = scalar_as_vector(n, arg[0]);
-    if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* max_T keeps a NaN in its first argument, max_nan_T in either */
+    /* max_T keeps a NaN of its first argument. max_nan_T keeps a NaN of either argument. */
+    if (e->op == EXPR_MIN || e->op == EXPR_MAX) {
         bool first = e->arg[1]->op == EXPR_REAL, either = !first && e->arg[0]->op != EXPR_REAL;
         b = scalar_as_vector(n, arg[1]);
         return (struct term){scalar_format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix,
@@ -839,7 +844,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
 
 struct term scalar_term(struct nest *n, const struct expr *e, enum level user)
 {
-    bool known = e->id < n->exprs; /* false for an expression of real_of_integer */
+    bool known = e->id < n->exprs; /* real_of_integer makes expressions that are not in the list */
     if (known && n->seen[e->id]) return n->term[e->id];
     enum level level = scalar_level_of(n, e);
     bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI;

@@ -6,13 +6,13 @@
 #include "printer.h"
 
 enum kind { KIND_INT, KIND_WORD, KIND_BOOL, KIND_REAL, KIND_DOUBLE };
-/* Where an expression is computed in the nest of a MAP:
+/* The place in the nest of a MAP where an expression is computed:
    - UNIFORM: before all loops
    - LANE: in the loop over vectors of lanes
    - ROW: in the innermost loop */
 enum level { LEVEL_UNIFORM, LEVEL_LANE, LEVEL_ROW };
 
-/* A C expression and its type. If `vector` is set, it has an element per lane, and its C type is
+/* A C expression and its type. If `vector` is set, the expression has an element per lane. Its C type is then
    - INT: ints
    - WORD: words (unsigned, 32 bits), always a vector
    - BOOL: mask if `narrow` is set, otherwise ints
@@ -24,7 +24,7 @@ struct term {
     bool vector, narrow;
 };
 
-/* The loops of a MAP `s` while their C is made. Usually the loop over lanes is outermost. */
+/* The loops of a MAP statement `s` while their C is made. Usually the loop over lanes is outermost. */
 struct nest {
     struct emitter *x;
     const struct stmt *s;
@@ -34,7 +34,7 @@ struct nest {
     int exprs;                /* the length of the lists below, by expression number */
     const struct expr **seen; /* the expression if `term` is its term, or NULL */
     struct term *term;
-    int *count;                      /* the number of parents of each expression */
+    int *count;                      /* for each expression, the number of expressions that use it */
     const char *fresh[MAX_OPERANDS]; /* the C of operands that this statement has assigned */
 };
 
@@ -43,24 +43,24 @@ const char *scalar_format(const struct nest *n, const char *text, ...);
 
 /* ---- levels ---- */
 
-/* Whether the expression depends on the axis, directly or through an operand. */
+/* Returns whether the expression depends on the axis, directly or through an operand. */
 bool scalar_depends(const struct nest *n, const struct expr *e, int axis);
 enum level scalar_level_of(const struct nest *n, const struct expr *e);
 /* Adds a line to the C of a level. */
 void scalar_line(struct nest *n, enum level level, const char *text);
-/* Returns `c`, in parentheses if needed. */
+/* Returns `c`, in parentheses if it needs them. */
 const char *scalar_wrapped(struct nest *n, const char *c);
-/* Return the term converted to another type. */
+/* These functions return the term, converted to another type. */
 struct term scalar_as_real(struct nest *n, struct term t);
 struct term scalar_as_bool(struct nest *n, struct term t);
-/* Returns the term with an element per lane. */
+/* Returns C for the term with one element per lane. */
 const char *scalar_as_vector(struct nest *n, struct term t);
-/* Returns a BOOL term per lane as a mask of the kernel's width. */
+/* Returns C for a BOOL term per lane, as a mask with lanes as wide as the kernel's reals. */
 const char *scalar_as_mask(struct nest *n, struct term t);
-/* Returns the term of `e` for an expression at level `user`. It becomes a variable if it is used several times or
-   computed at another level. */
+/* Returns the term of `e`, for use in an expression at level `user`. The term becomes a variable if it is used
+   several times or computed at another level. */
 struct term scalar_term(struct nest *n, const struct expr *e, enum level user);
-/* Counts a use of `e` in n->count, and at the first use those of its arguments. */
+/* Counts a use of `e` in n->count. The first use of `e` also counts uses of its arguments. */
 void scalar_count_parents(struct nest *n, const struct expr *e);
 
 #endif

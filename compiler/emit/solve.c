@@ -2,8 +2,8 @@
 #include "emit.h"
 #include "printer.h"
 
-/* Returns the address of the first element that the call reads or writes: the corner of r, or if the equations are
-   solved backward, the element of the last equation. `step` is the distance between equations. */
+/* Returns the address of the first element that the call reads or writes. If the equations are solved backward, it
+   is the element of the last equation. Otherwise it is the corner of r. `step` is the distance between equations. */
 static const char *first_of(struct emitter *x, const struct stmt *s, const struct ref *r, const char *step)
 {
     const char *const corner = emit_corner(x, s, r);
@@ -11,7 +11,7 @@ static const char *first_of(struct emitter *x, const struct stmt *s, const struc
     return arena_printf(x->m->arena, "%s + (%s - 1) * (%s)", corner, emit_range(x, s->axes[0]), step);
 }
 
-/* Returns the step from an equation to the one that is solved next. */
+/* Returns the step from an equation to the equation that is solved next. */
 static const char *next_of(struct emitter *x, const struct stmt *s, const char *step)
 {
     return s->backward ? arena_printf(x->m->arena, "-(%s)", step) : step;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The runtime files with functions that kernels call. */
+/* The texts of the runtime files whose functions kernels call. */
 extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[], attnrt_merge[];
 
 void standalone_types(struct text *out)

@@ -14,7 +14,7 @@ static void close_block(struct emitter *x)
     emit_line(x, "}");
 }
 
-/* Whether an earlier loop of the list has the same axis, so its variables have the same names. */
+/* Returns whether an earlier loop of the list has the same axis as s. Its variables then have the same names. */
 static bool follows_its_like(const struct stmt *first, const struct stmt *s)
 {
     for (; first != s; first = first->next)
@@ -22,16 +22,16 @@ static bool follows_its_like(const struct stmt *first, const struct stmt *s)
     return false;
 }
 
-/* Whether the statement initialises the caller's state, which must happen before the first key. Phases test this
-   themselves. */
+/* Returns whether the statement initialises the caller's state. That must happen before the first key. Phases test
+   this condition themselves. */
 static bool begins_kept(const struct emitter *x, const struct stmt *s)
 {
     return !x->phases && s->op == LOOPS_MAP && s->operands == 0 && x->l->array[s->assign[0].to.of].kept &&
            s->assign[0].fold == FOLD_SET;
 }
 
-/* Prints a MAP, DOT or COPY, with following statements of the same condition (emit_condition). Returns the last one
-   printed. */
+/* Prints a MAP, DOT or COPY statement, and the following statements that have the same condition (emit_condition).
+   Returns the last of these statements. */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
     const char *condition = begins_kept(x, s) ? "call->p.n_k - call->p.n_q == call->start" : emit_condition(x, s);

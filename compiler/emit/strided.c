@@ -1,6 +1,7 @@
-/* Prints C for the arrays that a spec declares. Callers may give a stride for each axis of such an array, so the
+/* Prints C for the arrays that a spec declares. Callers may give a stride for each axis of such an array. So the
    strides are variables in the emitted C.
-   An expression has one number for a row of an array of integers. This file divides it into subscripts of the axes. */
+   An expression has one number for a row of an array of integers. This file divides the number into subscripts of
+   the axes. */
 #include "printer.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static enum size_source source_of(const struct emitter *x, const struct array *a
     return x->m->axis[a->axes[k]].source;
 }
 
-/* Whether axes k and k + 1 of the loops are one axis of query heads for the caller. */
+/* Returns whether axes k and k + 1 of the loops are a single axis of query heads for the caller. */
 static bool is_of_heads(const struct emitter *x, const struct array *a, int k)
 {
     return k + 1 < a->rank && source_of(x, a, k) == SIZE_KV_HEADS &&
@@ -66,7 +67,7 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
 
 /* ---- rows of integers ---- */
 
-/* Returns the size of an axis that comes from the source. */
+/* Returns the size of the first axis whose size comes from `source`. */
 static const struct expr *size_from(const struct emitter *x, enum size_source source)
 {
     int axis = 0;
@@ -94,7 +95,7 @@ int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_o
     return count;
 }
 
-/* A number of a row, and what it is divided into: number = rest * size + sub + constant. */
+/* The division of a row's number by a size: number = rest * size + sub + constant. */
 struct division {
     struct module *m;
     const struct expr *size, *rest, *sub;
@@ -108,7 +109,7 @@ static bool is_size(const struct division *d, const struct expr *e)
            d->m->axis[e->integer].source == d->m->axis[d->size->integer].source;
 }
 
-/* Adds e, or subtracts it. Terms that are products with the size go to `rest`. */
+/* Adds or subtracts e. Terms that are multiples of the size go to `rest`. */
 static void divide(struct division *d, const struct expr *e, bool minus)
 {
     const enum expr_op op = minus ? EXPR_SUB : EXPR_ADD;
@@ -143,7 +144,7 @@ int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const
             d.rest = expr_make(m, EXPR_ADD, d.rest, expr_int(m, whole), NULL);
             d.constant -= whole * d.size->integer;
         }
-        if (expr_is_real(d.sub, 0) && d.constant < 0) { /* size - 1, the last subscript */
+        if (expr_is_real(d.sub, 0) && d.constant < 0) { /* size - 1 is the last subscript */
             d.sub = d.size;
             d.rest = expr_make(m, EXPR_SUB, d.rest, expr_int(m, 1), NULL);
         }

@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char kernel_task[]; /* emit/embedded/task.c */
+extern const char kernel_task[]; /* the text of emit/embedded/task.c */
 
-/* Whether the C has the word as an identifier that is no member. */
+/* Returns whether the C contains `word` as an identifier that is not the name of a member. */
 static bool has_word(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -64,7 +64,7 @@ const char *task_indented(struct arena *arena, const struct text *lines, int dee
 
 /* ---- declarations at the beginning of a function ---- */
 
-/* Whether a task has one index of an axis of this size. */
+/* Returns whether a task has a single index of an axis of this size. */
 static bool task_fixes(const struct emitter *x, enum size_source source)
 {
     for (int k = 0; k < x->m->axes; k++)
@@ -72,7 +72,8 @@ static bool task_fixes(const struct emitter *x, enum size_source source)
     return false;
 }
 
-/* Returns whether the array has an axis of this size that is not the task's: it is read at other indices, too. */
+/* Returns whether the array has an axis of this size that the task does not fix. If so, the array is read at several
+   indices. */
 static bool reads_all(const struct emitter *x, const struct array *a, enum size_source source)
 {
     for (int k = 0; k < a->rank; k++) {
@@ -92,7 +93,7 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
     return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
 }
 
-/* Returns C for the address of an array with numbers per token, at the task's batch index and head. */
+/* Returns C for the address of an array that has numbers per token, at the task's batch index and head. */
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
     struct arena *arena = x->m->arena;
@@ -163,8 +164,8 @@ const char *task_kept(const struct emitter *x, const char *state)
     return arena_printf(x->m->arena, "call->%s + task * %lld", state, (long long)x->l->kept);
 }
 
-/* Declares the pointers that the body uses: of a tile, in the workspace; of others, at the task's indices b, g and
-   m. */
+/* Declares the pointers that the body uses. The pointer of a tile is in the workspace. The pointer of another array
+   is at the task's indices b, g and m. */
 static void array_pointers(struct emitter *x, const char *body, struct text *out)
 {
     for (int a = 0; a < x->l->arrays; a++) {
@@ -197,9 +198,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const char *place = address_of(x, array);
         const bool contiguous = emit_of_rows(x, array) && !emit_strided_rows(x, array);
         const bool of_caller = array_of_elements(x->l, array) || emit_of_rows(x, array),
-                   left = array->kind == ARRAY_INPUT &&
-                          (array->sums ? !emit_sums_of_queries(x, array)
-                                       : !of_caller); /* from an earlier part; NULL if not needed */
+                   left = array->kind == ARRAY_INPUT && (array->sums ? !emit_sums_of_queries(x, array) : !of_caller);
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
@@ -252,8 +251,8 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     return counted ? "tiles" : size;
 }
 
-/* Declares the indices of the chain's loops that `users` names, from `iteration`. If order does not matter, the last
-   tile of queries comes first. With a causal mask, it has the most keys. */
+/* Declares the indices of the chain's loops that occur in `users`, computed from `iteration`. If order does not
+   matter, the last tile of queries comes first, because it has the most keys with a causal mask. */
 static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
                    struct text *out)
 {

@@ -1,4 +1,4 @@
-/* Shared by task.c, phases.c and chain.c, which print the functions of tasks. */
+/* Declarations that task.c, phases.c and chain.c share. These files print the functions of tasks. */
 #ifndef ATTNC_EMIT_TASK_H
 #define ATTNC_EMIT_TASK_H
 
@@ -7,29 +7,30 @@
 #include "printer.h"
 #include "../schedule/schedule.h"
 
-/* A nest of parallel loops, outermost first. Each is the only statement in the one around it. */
+/* A nest of parallel loops, outermost first. Each inner loop is the only statement in the loop around it. */
 struct chain {
     int loops;
     const struct stmt *loop[MAX_RANK];
-    const struct stmt *body; /* of the innermost loop */
+    const struct stmt *body; /* the body of the innermost loop */
 };
-/* Returns the chain that begins with statement `s`, perhaps of 0 loops. */
+/* Returns the chain that begins with statement `s`. It may have 0 loops. */
 struct chain chain_of(const struct stmt *s);
-/* Returns the chain's number of iterations as C. */
+/* Returns C for the number of iterations of the chain. */
 const char *chain_iterations(struct emitter *x, const struct chain *chain);
-/* Returns the loop over windows in the list, or NULL. */
+/* Returns the loop over windows in the list of statements, or NULL. */
 const struct stmt *window_in(const struct stmt *s);
 
 /* Returns an empty text in the arena. */
 struct text *task_text(const struct emitter *x);
-/* Adds the section PIECE_`piece` of emit/embedded/task.c, filled in. */
+/* Adds the section PIECE_`piece` of emit/embedded/task.c, with its names replaced. */
 void task_piece(const struct template_names *names, const char *piece, struct text *out);
-/* Returns the lines, indented by `deeper` more columns. */
+/* Returns the lines, indented by `deeper` additional columns. */
 const char *task_indented(struct arena *arena, const struct text *lines, int deeper);
-/* Returns C for the address of the task's head in a state. `state`: "kept" or "folded" of struct call. */
+/* Returns C for the address of the task's head in a state. `state` is "kept" or "folded", a member of struct call. */
 const char *task_kept(const struct emitter *x, const char *state);
-/* Prints a function. `head`: name and parameters; x->out: the body. Declares the sizes, indices and pointers that
-   the body uses. The parameter `task` gives the indices of `heads`, `iteration` those of `iterations`. */
+/* Prints a function. `head` has its name and parameters. x->out has its body. The function declares the sizes,
+   indices and pointers that the body uses. Its parameter `task` gives the indices of `heads`, and `iteration` gives
+   the indices of `iterations`. */
 void task_function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head,
                    struct text *out);
 

@@ -1,4 +1,4 @@
-/* Fills in templates, C files of emit/embedded/: replaces names, and evaluates some #if directives. */
+/* Fills in templates, which are C files in emit/embedded/. It replaces names and evaluates some #if directives. */
 #include "definitions.h"
 
 #include <ctype.h>
@@ -7,12 +7,12 @@
 
 enum { MAX_DEPTH = 16 };
 
-/* The state while a template is filled in, with lists by depth of #if. */
+/* The state while a template is filled in. Its lists have an element for each level of nested #if. */
 struct filling {
     const struct template_names *names;
     struct text *out;
-    /* taken: lines are copied. done: a branch was taken. own: all names are the template's, so the directive is not
-       copied. */
+    /* Lists with an element for each level of nested #if. taken: lines are copied; done: a branch was taken; own:
+       all names are names of the template, so the directive is not copied. */
     bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH];
     int depth;
 };
@@ -36,8 +36,8 @@ static const struct template_value *find(const struct template_names *t, const c
     return NULL;
 }
 
-/* Evaluates `NAME`, `!NAME`, `NAME > number`, or several with &&. Sets *holds. Returns false if a word is no name of
-   the template. */
+/* Evaluates `NAME`, `!NAME`, `NAME > number`, or several of these joined by &&. Sets *holds to the result. Returns
+   false if a word is not a name of the template. */
 static bool condition(const struct filling *x, const char *c, bool *holds)
 {
     for (*holds = true;; c += 2) {
@@ -56,7 +56,7 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
     }
 }
 
-/* Evaluates a directive of the template. Returns false for one of C, which is copied. */
+/* Evaluates a directive of the template. Returns false for a directive of C, which is copied. */
 static bool directive(struct filling *x, const char *line)
 {
     bool holds = false;
@@ -85,8 +85,8 @@ static bool directive(struct filling *x, const char *line)
     return false;
 }
 
-/* Prints `text` for a name. Blanks around an empty `text` are removed: before it, and after it if it is the line's
-   `first` word. */
+/* Prints the text that replaces a name. If the text is empty, blanks before it are removed. If the name is also the
+   `first` word of its line, blanks after it are removed. */
 static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
 {
     while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ')

@@ -6,13 +6,16 @@
 
 #include <string.h>
 
-/* vector.c, random.c, product.c and matrix.c in emit/embedded/ */
+/* the texts of vector.c, random.c, product.c and matrix.c in emit/embedded/ */
 extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[];
 
-/* Orders of elements. For 4 lanes and half = 1:
-   - SWAPPED: 1, 0, 3, 2. UPPER: 0, 4, 2, 6. LOWER: 1, 5, 3, 7
+/* Orders of elements. The examples are for 4 lanes and half = 1.
+   - SWAPPED: 1, 0, 3, 2
+   - UPPER: 0, 4, 2, 6
+   - LOWER: 1, 5, 3, 7
    - INTERLEAVED: 16-bit elements of two vectors, in turn
-   - ZIP_LOW: lower halves, 0, 4, 1, 5. ZIP_HIGH: upper halves, 2, 6, 3, 7 */
+   - ZIP_LOW: lower halves, 0, 4, 1, 5
+   - ZIP_HIGH: upper halves, 2, 6, 3, 7 */
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED, ZIP_LOW, ZIP_HIGH };
 
 /* Returns the indices of a shuffle of two vectors. The second vector has the indices from `lanes` on. */
@@ -28,7 +31,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
         case LOWER: element = k & half ? lanes + k : k + half; break;
         case ZIP_LOW: element = k / 2 + k % 2 * lanes; break;
         case ZIP_HIGH: element = lanes / 2 + k / 2 + k % 2 * lanes; break;
-        case INTERLEAVED: element = (lanes + k) << 16 | k; break; /* two indices, of 16 bits each */
+        case INTERLEAVED: element = (lanes + k) << 16 | k; break; /* two indices of 16 bits each */
         }
         text_add(&list, "%s%d", k ? ", " : "", element);
     }
@@ -37,7 +40,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
-/* Sets constants of the kernel's type. */
+/* Sets the template names of constants that depend on whether the kernel computes in f64. */
 static void set_constants(struct template_names *x, bool f64, bool instructions)
 {
     static const struct {
@@ -58,13 +61,13 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
-/* Whether the target has registers for a query row and an accumulator per lane. */
+/* Returns whether the target has enough registers for a query row and for an accumulator per lane. */
 static bool is_roomy(const struct target *target)
 {
     return target->registers > 16 && target->vector_bytes == 64;
 }
 
-/* Sets the names of the target and the kernel. */
+/* Sets the template names that depend on the target and the kernel. */
 static void set_all(struct template_names *x, const struct emitter *e)
 {
     const struct target *target = e->c->target;
@@ -87,13 +90,13 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "MATRIX_UNITS", target_has(target, TARGET_MATRIX_UNITS));
     template_set_number(x, "AVX", target->takes_roots);
     set_constants(x, f64, dq);
-    template_set_number(x, "AHEAD", 64); /* enough to hide memory latency */
+    template_set_number(x, "AHEAD", 64); /* This distance is enough to hide the latency of memory. */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */
-    template_set_number(x, "SOME", 16);               /* a core can have this number of cache misses */
+    template_set_number(x, "SOME", 16);               /* a core can have about this number of cache misses in flight */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     template_set(x, "ZIP_LOW", elements(x->arena, e->lanes, ZIP_LOW, 0));
@@ -114,7 +117,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
 }
 
-/* Sets the names for products of reals, or of pairs of bf16. */
+/* Sets the template names for products of reals, or of pairs of bf16. */
 static void set_product(struct template_names *x, const struct emitter *e, bool paired)
 {
     const bool f64 = e->m->dtype == DTYPE_F64;
@@ -153,7 +156,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
 }
 
-/* Sets the name to the cases of a switch over the remaining rows. Case r calls `function` for r rows. */
+/* Sets the name to the cases of a switch over the number of rows that remain. Case r calls `function` for r rows. */
 static void set_cases(struct template_names *x, const char *name, int rows, const char *function, const char *arguments)
 {
     struct text cases = {0};
@@ -173,7 +176,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
     for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) {
         struct template_names x = {.arena = arena};
-        set_product(&x, e, paired); /* first, because dot_T must match before _T */
+        set_product(&x, e, paired); /* This is first, because dot_T must match before _T. */
         set_all(&x, e);
         set_cases(&x, "CASES", e->rows, "parts_T",
                   "vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, "

@@ -1,6 +1,6 @@
-/* Parses a user's expression with libclang, as the return value of a function in a file in memory. Types are
-   determined here, because all integers have 64 bits, and fmin of integers is an integer. libclang is loaded when
-   needed. */
+/* Parses a user's expression with libclang, as the return value of a function in a file in memory. This file
+   determines types itself, because all integers have 64 bits, and fmin of integers is an integer. libclang is loaded
+   when it is needed. */
 #include "expression.h"
 #include "reader.h"
 
@@ -47,7 +47,7 @@ static struct {
 #undef POINTER
 } lib;
 
-/* Finds the functions of a loaded library. Returns the name of a missing one, or NULL. */
+/* Finds the functions of a loaded library. If a function is missing, returns its name. Otherwise returns NULL. */
 static const char *find_functions(void *handle)
 {
 #define FIND(name) \
@@ -108,7 +108,7 @@ static const char file_name[] = "attnc-expression.c";
 static const char after[] = "\n); }\n";
 
 /* Returns the text before the user's text: declarations, and the beginning of a function whose parameters are the
-   allowed names. Sets *declarations to their number. */
+   allowed names. Sets *declarations to the number of declarations. */
 static const char *text_before(const struct expression_reader *r, int *declarations)
 {
     struct text text = {0};
@@ -132,7 +132,8 @@ static const char *text_before(const struct expression_reader *r, int *declarati
 
 /* ---- from the syntax tree to expressions ---- */
 
-/* A translated expression. `real`: its type in C is double, even if e is an integer, as for floor(i). */
+/* A translated expression. `real` is true if its type in C is double. Its value e may still be an integer, as in
+   floor(i). */
 struct typed {
     const struct expr *e;
     bool real;
@@ -141,7 +142,7 @@ struct typed {
 struct lowering {
     struct expression_reader *r;
     struct module *m;
-    size_t start; /* the user's text begins here */
+    size_t start; /* the offset at which the user's text begins */
 };
 
 static const struct typed nothing = {NULL, false};
@@ -206,7 +207,7 @@ static const struct expr *as_real(const struct lowering *x, const struct expr *e
 
 static const struct expr *truth(const struct lowering *x, const struct expr *e);
 
-/* Returns the negation of a truth value. Comparisons are reversed, so passes see j <= i for !(j > i). */
+/* Returns the negation of a truth value. A comparison is reversed. For example, passes see j <= i for !(j > i). */
 static const struct expr *negation(const struct lowering *x, const struct expr *e)
 {
     bool integers = e->arg[1] && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL;
@@ -232,7 +233,7 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
-/* Counts the nodes in e, with repetitions, up to `max`. */
+/* Counts the nodes in e, up to `max`. Shared nodes count each time they occur. */
 static int nodes(const struct expr *e, int max)
 {
     int count = 1;
@@ -240,7 +241,7 @@ static int nodes(const struct expr *e, int max)
     return count;
 }
 
-/* Checks a translated expression. A constant must be finite, and e must not be too large. */
+/* Checks a translated expression. A constant must be finite, and e must not have too many nodes. */
 static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
 {
     if (e->op == EXPR_REAL && !isfinite(e->real)) {
@@ -257,7 +258,7 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
-/* Like finish, for a new exponential, whose place is recorded for messages. */
+/* Like finish, for a new exponential. Also records the place of the exponential for messages. */
 static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e,
                                        const struct expr *exponential)
 {
@@ -268,7 +269,7 @@ static struct typed finish_exponential(const struct lowering *x, CXCursor at, co
     return finish(x, at, e, true);
 }
 
-/* Warns of a quotient of integers with a remainder, such as 1 / 8, which is 0. */
+/* Warns of a division of integers with a remainder. For example, 1 / 8 is 0. */
 static void warn_of_remainder(const struct lowering *x, CXCursor at, const struct expr *a, const struct expr *b)
 {
     if (a->op != EXPR_INT || b->op != EXPR_INT || b->integer == 0 || b->integer == -1 || a->integer % b->integer == 0)
@@ -278,7 +279,7 @@ static void warn_of_remainder(const struct lowering *x, CXCursor at, const struc
                        above, below, above / below, above, below);
 }
 
-/* Returns the quotient of integers as in C, or 0 if b is 0. */
+/* Returns the quotient of integers as in C. It is 0 if b is 0. */
 static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
 {
     if (b->op == EXPR_INT) return make(x, EXPR_DIV, a, b);
@@ -299,8 +300,8 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     }
 }
 
-/* Whether e or a factor of e is an exponential. Passes prevent overflow only of factors. So -e becomes e * -1, and e
-   / x becomes e * (1 / x). */
+/* Returns whether e or a factor of e is an exponential. Passes prevent overflow only in factors. So -e becomes a
+   product with -1, and e / x becomes a product with 1 / x. */
 static bool exponential(const struct expr *e)
 {
     return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
@@ -318,7 +319,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, a.real ? at : right), "'%%' takes integers, not doubles");
         return nothing;
     }
-    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* operands of + and - stay integers */
+    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* Operands of + and - stay integers. */
         a.e = as_real(x, a.e);
         b.e = as_real(x, b.e);
     }
@@ -341,7 +342,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
     return finish(x, at, make(x, op, a.e, b.e), real);
 }
 
-/* Returns a == b, or a != b. A comparison of a truth value with 0 or 1 is simplified. */
+/* Returns a == b, or a != b if `equal` is false. Simplifies a comparison of a truth value with 0 or 1. */
 static const struct expr *equality(const struct lowering *x, const struct expr *a, const struct expr *b, bool equal)
 {
     if (a->op == EXPR_INT)
@@ -388,7 +389,7 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
             expression_error(x->r, begin_of(x, cursor), "this constant does not fit 64 bits");
             return nothing;
         }
-        if (a.real) a.e = as_real(x, a.e); /* integers have no -0 */
+        if (a.real) a.e = as_real(x, a.e); /* Integers have no -0, so the operand becomes real. */
         if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
         return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
     case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
@@ -418,12 +419,12 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
         const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
         return finish_exponential(x, at, made, made);
     }
-    /* integer powers become products, whose features the linear form finds */
+    /* A power with an integer exponent becomes products. The linear form finds features of products. */
     const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
     return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
 }
 
-/* The smaller or larger argument, an exact integer if both are integers. */
+/* Returns the smaller or larger argument. It is an exact integer if both arguments are integers. */
 static struct typed extreme(const struct lowering *x, enum expr_op op, struct typed a, struct typed b)
 {
     return (struct typed){make(x, op, a.e, b.e), a.real || b.real};
@@ -449,21 +450,21 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     const struct expr *a = arg[0].e, *b = arg[1].e;
     if (op == EXPR_POW) return lower_power(x, cursor, a, b);
     if (op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
-    /* fabs, fmin and fmax of integers are exact integers */
+    /* For integer arguments, fabs, fmin and fmax return exact integers. */
     bool integer = (op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX) && !arg[0].real && !arg[1].real;
     const struct expr *made = make(x, op, a, b);
     return op == EXPR_EXP || op == EXPR_EXPM1 ? finish_exponential(x, cursor, made, made)
                                               : finish(x, cursor, made, !integer);
 }
 
-/* (int)x, the only cast that tokens.c accepts. */
+/* Translates (int)x, the only cast that tokens.c accepts. */
 static struct typed lower_cast(const struct lowering *x, CXCursor cursor)
 {
     struct children c = children_of(cursor);
     struct typed a = c.count == 1 ? lower(x, c.last) : nothing;
     if (!a.e) return nothing;
     const bool converted = a.e->op == EXPR_MUL && a.e->arg[0]->type != TYPE_REAL && expr_is_real(a.e->arg[1], 1);
-    if (converted) a.e = a.e->arg[0]; /* as_real has made it from an integer */
+    if (converted) a.e = a.e->arg[0]; /* as_real made a.e from an integer */
     return finish(x, cursor, a.e->type == TYPE_REAL ? make(x, EXPR_TRUNC, a.e, NULL) : a.e, false);
 }
 
@@ -489,7 +490,7 @@ static struct typed lower_element(const struct lowering *x, CXCursor at, struct 
     return (struct typed){e.array->type == ARRAY_BOOL ? make(x, EXPR_LT, zero, id) : id, false};
 }
 
-/* Reads array[first][second]…. clang nests these from the last subscript inwards. */
+/* Reads array[first][second]…. In clang's tree, the last subscript is outermost. */
 static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
 {
     CXCursor base = cursor, sub[MAX_RANK];
@@ -568,7 +569,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
     return nothing;
 }
 
-/* ---- clang on the file ---- */
+/* ---- clang parses the file ---- */
 
 /* Reports a syntax error. Messages about code that the user did not write are replaced. */
 static void report_syntax(const struct lowering *x, size_t at, const char *message)
@@ -590,7 +591,7 @@ static void report_syntax(const struct lowering *x, size_t at, const char *messa
     expression_error(x->r, at, "%s", message);
 }
 
-/* Reports only clang's first error, because others may follow from it. Returns false after an error. */
+/* Reports only the first error of clang, because it may cause the later ones. Returns false after an error. */
 static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
 {
     bool good = true;
@@ -609,8 +610,8 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
     return good;
 }
 
-/* Finds the value that the last function returns. Returns false unless the file has `declarations` declarations and
-   one function with one return statement. */
+/* Finds the value that the last function returns. Returns false unless the file has exactly `declarations`
+   declarations and one function with one return statement. */
 static bool find_value(const struct expression_reader *r, CXTranslationUnit unit, int declarations, CXCursor *value)
 {
     int names = 0;

@@ -15,16 +15,17 @@ struct user_array {
     int rank;
     struct user_axis {
         enum array_extent extent;
-        int64_t number; /* EXTENT_NUMBER: the size; otherwise what the size is divided by, rounded up */
+        /* If the extent is EXTENT_NUMBER, this is the size. Otherwise the size is divided by it and rounded up. */
+        int64_t number;
     } axis[MAX_RANK];
 };
 struct user_arrays {
     int count;
     struct user_array *array;
 };
-const char *array_extent_name(enum array_extent extent); /* "Nk"; "" for EXTENT_NUMBER */
+const char *array_extent_name(enum array_extent extent); /* The result is "Nk", for example, or "" for EXTENT_NUMBER. */
 
-/* An element of an array in an expression. `offset` and `at`: where it occurs first. */
+/* An element of an array in an expression. `offset` and `at` are the place where the element occurs first. */
 struct element {
     const struct user_array *array;
     const struct expr *sub[MAX_RANK];
@@ -51,19 +52,19 @@ enum expression_name {
 struct expression {
     const char *text;
     struct position at;
-    /* In a separate module. Operand 0 is s, INDEX k is the name k.
+    /* The value, in a separate module. Operand 0 is s. INDEX k is the name with number k.
        - real arrays: operand k + 1 is element[k]
        - arrays of integers or truth values: the EXPR_ID of row k is element[k] */
     const struct expr *value;
     int elements;
     struct element *element;
-    int exponentials; /* exponentials (exp, expm1, pow) and their places */
+    int exponentials; /* the number of exponentials (exp, expm1, pow) */
     struct exponential {
-        const struct expr *e; /* EXP, EXPM1, POW */
-        size_t offset;        /* an offset into the text, in bytes */
+        const struct expr *e; /* EXP, EXPM1 or POW */
+        size_t offset;        /* an offset in bytes into the text */
         struct position at;
     } *exponential;
-    bool uses[EXPRESSION_NAMES]; /* the names in it, and where each occurs first */
+    bool uses[EXPRESSION_NAMES]; /* the names that occur in the expression */
     struct name_use {
         size_t offset;
         struct position at;
@@ -71,27 +72,27 @@ struct expression {
 };
 
 enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
-/* Gets each error, note and warning, with its offset into the text. A note explains the error before it. */
+/* A function that receives each error, note and warning, with its offset into the text. A note explains the error
+   before it. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. A mask may only name elements of arrays of integers or truth values. Returns
-   NULL after an error. */
+/* Reads an expression. A mask may use only arrays of integers or truth values. Returns NULL after an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
-/* Whether expressions use this name for something else, so that arrays may not. */
+/* Returns whether expressions use this name for something else. If so, an array may not have the name. */
 bool expression_reserves(const char *name);
-/* Whether expression_read has failed because libclang is missing. */
+/* Returns whether expression_read has failed because libclang is missing. */
 bool expression_library_missing(void);
-/* The name of an expression; its meaning, for documents; whether a place allows it; whether it has a value in
-   decoding. (names.c) */
+/* expression_name returns the text of a name. The other functions return its meaning for documents, whether a place
+   allows it, and whether it has a value in decoding. (names.c) */
 const char *expression_name(enum expression_name name);
 const char *expression_name_says(enum expression_name name);
 bool expression_name_allowed(enum expression_name name, enum expression_place place);
 bool expression_name_decodes(enum expression_name name);
-/* Append the names that an expression may use, or the functions, separated by `between`. (names.c) */
+/* These functions append the names or the functions that an expression may use, separated by `between`. (names.c) */
 void expression_list_names(enum expression_place place, struct text *out, const char *between);
 void expression_list_functions(struct text *out, const char *between);
-/* Appends e as C (print.c). If `of` is not NULL, e is a part of this user's expression and has its names. Otherwise
-   it has the names of m. */
+/* Appends e as C (print.c). If `of` is not NULL, e is a part of the user's expression `of` and is printed with its
+   names. Otherwise e is printed with the names of m. */
 void expression_print(const struct expr *e, const struct expression *of, const struct module *m, struct text *out);
 
 #endif

@@ -1,9 +1,9 @@
-/* Prints expressions as C: users' own, and those of a graph. */
+/* Prints expressions as C. They are expressions of users, or of a graph. */
 #include "expression.h"
 
 #include <string.h>
 
-/* Whether e is the number of a query head: g * members + m. */
+/* Returns whether e is the number of a query head: g * members + m. */
 static bool is_head(const struct expr *e, const struct module *m)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
@@ -27,7 +27,7 @@ static void print_size(const struct module *m, int axis, struct text *out)
         text_add(out, "%s", size_name(a->source));
 }
 
-/* Where names come from (expression_print). */
+/* The source of names for expression_print. */
 struct names {
     const struct expression *of;
     const struct module *m;
@@ -45,7 +45,7 @@ static void print_element(const struct element *e, const struct names *n, struct
     }
 }
 
-/* Returns x if e is x * 1.0, because C converts arguments. */
+/* If e is x * 1.0, returns x, because C converts arguments to double. Otherwise returns e. */
 static const struct expr *unconverted(const struct expr *e)
 {
     return e->op == EXPR_MUL && e->arg[0]->type != TYPE_REAL && expr_is_real(e->arg[1], 1) ? e->arg[0] : e;
@@ -59,7 +59,7 @@ static void print_call(const struct expr *e, const struct names *n, struct text 
     }
     const bool id = e->op == EXPR_ID, converts = e->op != EXPR_ABS && e->op != EXPR_MIN && e->op != EXPR_MAX;
     text_add(out, "%s%s", id ? e->name : function_name(e, n->m), id ? "[" : "(");
-    const int first = id && expr_is_real(e->arg[0], 0); /* the array has one row */
+    const int first = id && expr_is_real(e->arg[0], 0); /* The array has one row, whose number is not printed. */
     if (e->name && !id) text_add(out, "%s, ", e->name);
     for (int k = first; k < expr_arity(e->op); k++) {
         if (k > first) text_add(out, ", ");

@@ -25,7 +25,7 @@ struct expression_reader {
     size_t last; /* the offset of the last token */
     int exponentials;
     struct exponential exponential[EXPRESSION_MAX_TOKENS];
-    int elements; /* the different elements of arrays so far */
+    int elements; /* the number of different array elements so far */
     struct element element[MAX_OPERANDS];
     bool uses[EXPRESSION_NAMES];
     struct name_use first_use[EXPRESSION_NAMES];
@@ -34,16 +34,18 @@ struct expression_reader {
 /* Returns the array that the spec declares with this name, or NULL. */
 const struct user_array *expression_array(const struct expression_reader *r, const char *name);
 
-/* Operations that users may call have their own number. Composed functions follow. (names.c) */
+/* Functions that are composed of several operations. Their numbers follow the numbers of operations that users may
+   call. (names.c) */
 enum composed {
 #define COMPOSED(name, arguments) COMPOSED_##name,
 #include "names.def"
     EXPRESSION_COMPOSED
 };
 enum { EXPRESSION_FUNCTIONS = (int)EXPR_OPS + (int)EXPRESSION_COMPOSED };
-const char *expression_function_name(int function); /* NULL: users may not call this operation */
+const char *expression_function_name(int function); /* NULL if users may not call this operation */
 int expression_function_arguments(int function);
-/* Return the number of the function or name, or EXPRESSION_FUNCTIONS, EXPRESSION_NAMES. */
+/* These functions return the number of the function or name. If there is none, they return EXPRESSION_FUNCTIONS or
+   EXPRESSION_NAMES. */
 int expression_find_function(const char *text);
 enum expression_name expression_find_name(const char *text);
 
@@ -51,10 +53,10 @@ enum expression_name expression_find_name(const char *text);
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
-/* Reports tokens that are not part of the language, and exceeded limits. Returns false after an error. Accepted text
-   has balanced parentheses, and no character that ends the expression. */
+/* Reports tokens that are not part of the language, and exceeded limits. Returns false after an error. If it accepts
+   a text, parentheses are balanced, and no character ends the expression early. */
 bool expression_check_text(struct expression_reader *r);
-/* Returns the number at an offset of accepted text. Sets *is_integer, and *integer for an integer. */
+/* Returns the number at an offset of accepted text. Sets *is_integer, and sets *integer if the number is an integer. */
 double expression_number(const struct expression_reader *r, size_t offset, bool *is_integer, int64_t *integer);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All punctuation of C, and other signs that users may type. Longer ones come first.
-   - allowed: part of the language
+/* All punctuation of C, and other signs that users may type. Longer signs come first.
+   - allowed: the sign is part of the language
    - note: an explanation, or NULL */
 static const struct sign {
     const char *text;
@@ -167,7 +167,7 @@ static const char *near_function(const char *word)
     return nearest_word(word, names);
 }
 
-/* Returns the array most similar to `word`, or NULL. */
+/* Returns the name of the array whose name is most similar to `word`, or NULL. */
 static const char *near_array(const struct expression_reader *r, const char *word)
 {
     const char **names = arena_alloc(r->arena, ((size_t)r->arrays->count + 1) * sizeof *names);
@@ -183,7 +183,7 @@ static void note_functions(struct expression_reader *r, size_t at)
     text_free(&list);
 }
 
-/* Whether the expression may name elements of the array. */
+/* Returns whether the expression may name elements of the array. */
 static bool may_name(const struct expression_reader *r, const struct user_array *a)
 {
     return r->place == EXPRESSION_MASK ? a->type != ARRAY_REAL : r->place != EXPRESSION_ANGLE;
@@ -200,7 +200,7 @@ static void note_names(struct expression_reader *r, size_t at)
     text_free(&list);
 }
 
-/* Reports a name that may not be used here. */
+/* Reports a name that an expression in this place may not use. */
 static void report_misplaced(struct expression_reader *r, size_t at, const char *word)
 {
     if (strcmp(word, "s") == 0 && r->place == EXPRESSION_MASK)
@@ -354,21 +354,21 @@ static size_t character(const char *s)
 struct walk {
     struct expression_reader *r;
     size_t at;
-    bool operand;      /* the previous token ends an operand */
-    bool cast;         /* after the `int` of a cast */
-    bool function;     /* after the name of a function */
+    bool operand;      /* the token before this one ends an operand */
+    bool cast;         /* the token is after the `int` of a cast */
+    bool function;     /* the token is after the name of a function */
     int depth, prefix; /* open parentheses; consecutive prefix operators */
     int choices;       /* the number of `?` in the expression */
     int casts;         /* the number of casts in the expression */
     struct subscripted {
-        const struct user_array *array; /* NULL: none */
-        size_t at;                      /* the offset of its name */
+        const struct user_array *array; /* NULL if there is no array */
+        size_t at;                      /* the offset of the array's name */
         int subscripts;                 /* the number of subscripts so far */
     } last;                             /* the array before this token */
     struct bracket {
         enum { BRACKET_PLAIN, BRACKET_CALL, BRACKET_SUBSCRIPT } kind;
         size_t at;
-        struct subscripted of; /* BRACKET_SUBSCRIPT */
+        struct subscripted of; /* used by BRACKET_SUBSCRIPT */
     } open[EXPRESSION_MAX_DEPTH];
 };
 
@@ -382,7 +382,7 @@ static void end_subscripts(struct walk *w)
     w->last.array = NULL;
 }
 
-/* Checks '[' and ']'. Returns false to stop. */
+/* Checks '[' and ']'. Returns false to stop the check of the expression. */
 static bool check_subscript(struct walk *w, bool opens)
 {
     struct expression_reader *r = w->r;
@@ -423,7 +423,7 @@ static bool check_subscript(struct walk *w, bool opens)
     return true;
 }
 
-/* Checks punctuation. Returns false to stop. */
+/* Checks a punctuation sign. Returns false to stop the check of the expression. */
 static bool check_sign(struct walk *w, const struct sign *sign)
 {
     struct expression_reader *r = w->r;
@@ -436,7 +436,8 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         expression_error(r, w->at, "'%s' is not part of expressions", s);
         if (sign->note) expression_note(r, w->at, "%s", sign->note);
         w->operand = false;
-        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* the rest is a comment */
+        /* these signs begin a comment, so the rest of the text is not checked */
+        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0;
     }
     if (*s == '(') {
         if (w->depth == EXPRESSION_MAX_DEPTH) {
@@ -458,7 +459,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
             return false;
         }
         w->depth--;
-        w->operand = !w->cast; /* a cast comes before its operand */
+        w->operand = !w->cast; /* A cast comes before its operand, so it does not end one. */
         w->cast = false;
         return true;
     }
@@ -489,7 +490,7 @@ static const struct sign *find_sign(const char *text)
     return NULL;
 }
 
-/* Whether the word at w->at is the `int` of a cast, alone in parentheses. */
+/* Returns whether the word at w->at is the `int` of a cast, alone in parentheses. */
 static bool is_cast(const struct walk *w, size_t length)
 {
     const char *s = w->r->text;
@@ -502,7 +503,7 @@ static bool is_cast(const struct walk *w, size_t length)
     return before > 0 && s[before - 1] == '(' && s[after] == ')';
 }
 
-/* Checks the token at w->at. Returns false to stop. */
+/* Checks the token at w->at. Returns false to stop the check of the expression. */
 static bool check_token(struct walk *w)
 {
     struct expression_reader *r = w->r;
@@ -546,7 +547,8 @@ static bool check_token(struct walk *w)
             length = character(s);
             expression_error(r, w->at, "'%.*s' is not part of expressions", (int)length, s);
             if (strchr("\"'`;{}#\\@$", *s) && *s != '\'') w->operand = false;
-            if (strchr(";{}\"'#\\", *s)) return false; /* the rest is no expression */
+            /* A character such as ; or " cannot be in an expression, so the check stops. */
+            if (strchr(";{}\"'#\\", *s)) return false;
         }
     }
     w->at += length;

@@ -1,4 +1,4 @@
-/* Completions for bash, zsh and fish, made from the rows of command_line.def and the keys of specs. */
+/* Makes completions for bash, zsh and fish from the rows of command_line.def and the keys of specs. */
 #include "manual.h"
 #include "../command/command.h"
 
@@ -9,7 +9,7 @@ static bool is_list(enum value_kind kind)
     return kind == VALUE_OUTPUTS || kind == VALUE_TARGETS;
 }
 
-/* Adds text inside single quotes of a shell. `brackets`: also escapes '[', ']' and ':', which are special in zsh. */
+/* Adds text inside single quotes of a shell. If `brackets`, also escapes '[', ']' and ':', which are special in zsh. */
 static void add_quoted(struct text *out, const char *s, bool brackets)
 {
     for (; *s; s++)
@@ -24,7 +24,7 @@ static void add_words(struct text *out, const char *const *words, const char *qu
     for (int k = 0; words[k]; k++) text_add(out, " %s%s%s", quote, words[k], quote);
 }
 
-/* Adds a list of quoted words in lines of at most 150 columns, each beginning with `indent`. */
+/* Adds a list of quoted words, in lines of at most 150 columns that begin with `indent`. */
 static void add_wrapped(struct text *out, const char *const *words, const char *quote, const char *indent)
 {
     size_t column = 1000;

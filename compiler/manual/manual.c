@@ -1,5 +1,5 @@
-/* Makes two man pages: attnc(1) from command_line.def and attnc.md, and attnrt(3) from runtime/README.md and
-   attnrt.h. */
+/* Makes two man pages. attnc(1) is made from command_line.def and attnc.md. attnrt(3) is made from runtime/README.md
+   and attnrt.h. */
 #include "manual.h"
 #include "page.h"
 #include "../command/command.h"
@@ -131,7 +131,7 @@ void manual_attnrt(struct text *out)
             text_add(out, "\"\n.nf\n");
             code = true;
         } else if (code && *line == '#' && strncmp(line, "#define", 7) != 0) {
-            /* omit the lines of the include guard */
+            /* omits the lines of the include guard */
         } else if (code && strncmp(line, "}\n", 2) != 0 && strncmp(line, "extern \"C\" {\n", 13) != 0) {
             manual_code(out, line, length);
         }

@@ -5,12 +5,13 @@
 
 #include "../../ir/ir.h"
 
-/* specs/README.md, made from manual/spec.md and the rows of spec/spec.def. */
+/* Appends specs/README.md, which is made from manual/spec.md and the rows of spec/spec.def. */
 void spec_reference(struct text *out);
-/* specs/attnc.schema.json, made from spec/spec.def. Returns false if memory runs out. */
+/* Appends specs/attnc.schema.json, which is made from spec/spec.def. Returns false if memory runs out. */
 bool spec_schema(struct text *out);
 
-/* - completions of a shell (completions.c)
+/* These functions append
+   - the completions of a shell (completions.c)
    - the man pages attnc(1), attnrt(3) and attnc-spec(5) (manual.c, spec.c) */
 void completions_bash(struct text *out);
 void completions_zsh(struct text *out);

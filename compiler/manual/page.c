@@ -16,7 +16,7 @@ void manual_text(struct text *out, const char *s)
             text_add(out, "\\e");
         else if (*s == '-')
             text_add(out, "\\-");
-        else if (*s == '`') /* a mark around code in the texts of the tables */
+        else if (*s == '`') /* A backquote marks code in the texts of the tables. */
             continue;
         else
             text_append(out, s, 1);
@@ -52,8 +52,8 @@ static void add_words(struct text *out, const char *words, size_t length)
     text_free(&plain);
 }
 
-/* Adds a line of Markdown. Code becomes bold, and a link becomes its text. A span of code may end in a later line;
-   `code` says whether one is open. */
+/* Adds a line of Markdown. Code becomes bold, and a link becomes its text. A span of code may end in a later line.
+   While a span is open, *code is true. */
 static void add_line(struct text *out, const char *line, size_t length, bool *code)
 {
     const char *end = line + length, *from = line;
@@ -124,8 +124,9 @@ void manual_names(struct text *markdown)
 
 void manual_markdown(struct text *out, const char *markdown, bool sections)
 {
-    bool code = false, bold = false;        /* inside a block of code; inside a span of code */
-    bool heading = true, paragraph = false; /* the line before is a heading; the line before is empty */
+    bool code = false, bold = false; /* code: the line is inside a block of code; bold: inside a span of code */
+    /* heading: the previous line is a heading; paragraph: the previous line is empty */
+    bool heading = true, paragraph = false;
     const char *first = sections ? strstr(markdown, "\n## ") + 1 : markdown;
     for (const char *line = first; *line;) {
         const size_t length = strcspn(line, "\n");

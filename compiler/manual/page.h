@@ -4,25 +4,27 @@
 
 #include "../../ir/ir.h"
 
-/* - manual_head begins a page.
+/* These functions append parts of a page:
+   - manual_head begins a page.
    - manual_text appends text without its backquotes.
    - manual_code appends a line of code.
-   The last two escape characters that are special in roff. */
+   manual_text and manual_code escape characters that are special in roff. */
 void manual_text(struct text *out, const char *s);
 void manual_code(struct text *out, const char *line, size_t length);
 void manual_head(struct text *out, const char *name, const char *section, const char *says);
 
 /* Appends a Markdown file up to the first HTML comment other than MANUAL_FUNCTIONS and MANUAL_NAMES.
-   - With `sections`, headings of level 2 begin sections of the page. Text before the first one is omitted.
-   - Without, the whole text is part of one section. */
+   - If `sections`, headings of level 2 begin sections of the page. Text before the first of these headings is
+     omitted.
+   - Otherwise, the whole text is part of one section. */
 void manual_markdown(struct text *out, const char *markdown, bool sections);
 
-/* attnc.md, runtime/README.md and spec.md */
+/* the texts of attnc.md, runtime/README.md and spec.md */
 extern const char manual_commands[], manual_runtime[], manual_language[];
 #define MANUAL_KEYS "<!-- keys -->"           /* in spec.md: replaced by the tables of keys */
 #define MANUAL_FUNCTIONS "<!-- functions -->" /* in spec.md: replaced by the functions that expressions may call */
 #define MANUAL_NAMES "<!-- names -->"         /* in spec.md: replaced by the names that expressions may use */
-/* Append a line of Markdown that lists the functions, and a list of the names. */
+/* manual_functions appends a line of Markdown that lists the functions. manual_names appends a list of the names. */
 void manual_functions(struct text *markdown);
 void manual_names(struct text *markdown);
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Adds text of a table cell. Escapes `|` and `<`. */
+/* Adds text of a table cell, with escapes for `|` and `<`. */
 static void add_cell(struct text *out, const char *s)
 {
     for (; *s; s++) {
@@ -28,7 +28,7 @@ static void add_otherwise(struct text *out, const struct key_row *row)
         text_add(out, "`%s`", text);
 }
 
-/* Adds the options of a word, as in "`degree` (an even integer from 2 to 64; required): p". */
+/* Adds the options of a word, such as "`degree` (an even integer from 2 to 64; required): p". */
 static void add_options(struct text *out, const struct option_row *option)
 {
     const char *before = "";

@@ -26,7 +26,7 @@ static json_t *choice_reference(enum choice c)
     return reference(choice_rows[c].heading);
 }
 
-/* Whether the group has a key for a list of tokens. A spec must set either this key or `count`. */
+/* Returns whether the group has a key for a list of tokens. A spec must set either this key or `count`. */
 static bool takes_either(enum group g)
 {
     for (int k = 0; k < key_row_count; k++)
@@ -41,7 +41,7 @@ static bool needs_options(enum group g)
     return takes_either(g);
 }
 
-/* Returns the schema of a map with one key. */
+/* Returns the schema of a map with a single key. */
 static json_t *one_key(const struct option_row *option, json_t *content)
 {
     json_t *properties = json_object(), *required = json_array();
@@ -51,7 +51,7 @@ static json_t *one_key(const struct option_row *option, json_t *content)
                      properties, "required", required, "additionalProperties", 0);
 }
 
-/* Returns a schema that allows `content` or null. `{causal: }` means `causal`. */
+/* Returns a schema that allows `content` or null. Null is allowed because `{causal: }` means `causal`. */
 static json_t *or_nothing(json_t *content)
 {
     return json_pack("{s:[o, {s:s}]}", "anyOf", content, "type", "null");
@@ -96,7 +96,7 @@ static json_t *integer(const struct key_row *row)
 
 static json_t *number(const struct key_row *row)
 {
-    /* the limits exclude infinity: some readers of YAML make infinity from 1e999 */
+    /* The limits exclude infinity, because some readers of YAML read 1e999 as infinity. */
     json_t *made = json_pack("{s:s, s:f, s:f}", "type", "number", "minimum", -DBL_MAX, "maximum", DBL_MAX);
     switch (row->check) {
     case CHECK_POSITIVE: json_object_set_new(made, "exclusiveMinimum", json_integer(0)); break;
@@ -137,7 +137,7 @@ static json_t *knobs_of(enum knob_of of)
     return properties;
 }
 
-/* Returns the schema of a map of knobs. `listed`: it is an entry of a list and may have `from`. */
+/* Returns the schema of a map of knobs. If `listed`, the map is an entry of a list and may have `from`. */
 static json_t *knobs(const struct key_row *row, bool listed)
 {
     json_t *properties = knobs_of(KNOB_OF_FORWARD);
@@ -244,7 +244,7 @@ static void add_default(json_t *property, const struct key_row *row)
         json_object_set_new(property, "default", json_string(text));
 }
 
-/* Whether `key: ` without a value is allowed and means the default. */
+/* Returns whether the key may have no value, as in `key: `, which means the default. */
 static bool may_be_empty(const struct key_row *row)
 {
     return row->type == ROW_SCHEDULE ||
@@ -275,7 +275,8 @@ static json_t *group(enum group g)
     return made;
 }
 
-/* Returns rules for the conflicts of keys that spec/check.c reports, as far as a JSON Schema can express them. */
+/* Returns rules for the conflicts of keys that spec/check.c reports. Some conflicts cannot be expressed in a JSON
+   Schema. */
 static json_t *conflicts(void)
 {
     static const char text

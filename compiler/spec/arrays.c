@@ -1,10 +1,10 @@
-/* Reads `arrays:`, the arrays that a spec declares for its expressions. */
+/* Reads `arrays:`, which declares arrays that expressions use. */
 #include "reader.h"
 #include "spec.h"
 
 #include <string.h>
 
-/* Names of other inputs and outputs of kernels, which an array must not have. */
+/* Names of other inputs and outputs of kernels. An array must not have such a name. */
 static const char *const taken[] = {"q",
                                     "k",
                                     "v",
@@ -30,7 +30,7 @@ static const char *const taken[] = {"q",
                                     "log_decay_chunk_low",
                                     NULL};
 
-/* Names in the C of a kernel. */
+/* Names that the C of a kernel uses for other things. An array must not have such a name. */
 static const char *const of_kernels[] = {"APART",
                                          "FLT_MAX",
                                          "INFINITY",
@@ -104,13 +104,14 @@ static bool among(const char *name, const char *const *names)
     return false;
 }
 
-/* Whether the name is a bound of an axis's range, such as i0. */
+/* Returns whether the name is a bound of an axis's range, such as i0. */
 static bool is_end(const char *name)
 {
     return strlen(name) == 2 && strchr("bgmijder", name[0]) && (name[1] == '0' || name[1] == '1');
 }
 
-/* Reports a name that an array cannot have. Returns true if expressions may still use it, without a second error. */
+/* Reports a name that an array cannot have. Returns true if expressions may still use the name, which prevents a
+   second error. */
 static bool check_name(struct spec_reader *r, struct yaml *key)
 {
     const char *const name = key->text;

@@ -1,5 +1,5 @@
-/* Checks several keys of a spec: defaults that depend on other keys, and conflicts. A conflict is reported with both
-   positions. */
+/* Checks conditions on several keys of a spec: defaults that depend on other keys, and conflicts. The report of a
+   conflict shows both positions. */
 #include "reader.h"
 #include "spec.h"
 
@@ -13,7 +13,7 @@ static const char *const keywords[] = {"auto",    "break",  "case",     "char", 
                                        "return",  "short",  "signed",   "sizeof", "static",   "struct",   "switch",
                                        "typedef", "union",  "unsigned", "void",   "volatile", "while",    NULL};
 
-/* Names that a spec must not have, because NAME.h would hide a header: of C, POSIX, GNU, OpenMP and attnc. */
+/* Names that a spec must not have. With such a name, NAME.h would hide a header of C, POSIX, GNU, OpenMP or attnc. */
 static const char *const headers[] = {
     "assert",    "complex",   "ctype",  "errno",    "fenv",     "float",       "inttypes",  "iso646",   "limits",
     "locale",    "math",      "setjmp", "signal",   "stdalign", "stdarg",      "stdatomic", "stdbit",   "stdbool",
@@ -25,7 +25,8 @@ static const char *const headers[] = {
     "ulimit",    "unistd",    "utime",  "utmpx",    "wordexp",  "alloca",      "endian",    "features", "memory",
     "malloc",    "omp",       "attnrt", NULL};
 
-/* Returns the word of a choice: the node, or `word` in {word: options}; or NULL. */
+/* Returns the word of a choice, which is the node itself or `word` in {word: options}. Returns NULL if the node has
+   no word. */
 static struct yaml *choice_word(struct yaml *node)
 {
     if (node && node->kind == YAML_MAP && node->count == 1) node = node->key[0];
@@ -51,7 +52,7 @@ static const char *base_name(struct spec_reader *r, const char *file)
     char *name = arena_copy(r->arena, slash ? slash + 1 : file), *dot = strrchr(name, '.');
     if (dot && dot != name) *dot = 0;
     dot = strrchr(name, '.');
-    if (dot && dot != name && strcmp(dot, ".tuned") == 0) *dot = 0; /* SPEC.tuned.yaml has the name SPEC */
+    if (dot && dot != name && strcmp(dot, ".tuned") == 0) *dot = 0; /* SPEC.tuned.yaml has the name SPEC. */
     return name;
 }
 

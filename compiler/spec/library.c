@@ -1,4 +1,4 @@
-/* The specs that come with attnc, by name. */
+/* Finds specs that come with attnc by their names. */
 #include "spec.h"
 
 #include <string.h>

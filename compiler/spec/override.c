@@ -1,5 +1,5 @@
-/* The option --set path.to.key=value replaces a value of the YAML tree before the checks. A part of the path is a
-   key, the word of a choice, or the number of an item. */
+/* The option --set path.to.key=value, which replaces a value of the YAML tree before the checks. The path consists
+   of keys, words of choices and numbers of items. */
 #include "reader.h"
 #include "spec.h"
 
@@ -32,8 +32,8 @@ static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *no
     return copy;
 }
 
-/* Returns the pointer to item `part` of the node in `slot`. Copies the node, because aliases may share it. Adds the
-   item if it is missing. */
+/* Returns the pointer to item `part` of the node in `slot`. The node is copied first, because aliases may share it.
+   A missing item is added. */
 static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char *part, const char *origin)
 {
     struct yaml *node = *slot;
@@ -48,7 +48,7 @@ static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char 
     } else {
         map = copy_collection(r, node_new(r, YAML_MAP, NULL, origin));
         if (node && node->kind == YAML_WORD && strcmp(node->text, part) == 0) {
-            /* word becomes {word: options}, so that options can be set */
+            /* The word becomes {word: options}, so that options can be set. */
             map->at = node->at;
             map->origin = node->origin;
             map->key[map->count++] = node;

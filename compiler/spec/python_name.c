@@ -1,14 +1,15 @@
-/* Names that kernels cannot have, because NAME.py would be a keyword or replace a module of Python. */
+/* Names that kernels cannot have, because NAME.py could not be imported or would replace a module of Python. */
 #include "spec.h"
 
 #include <string.h>
 
-/* Keywords of Python, without those of C (check.c). */
+/* Keywords of Python, without the words that are also keywords of C (check.c). */
 static const char keywords
     [] = "False None True and as assert async await class def del elif except finally from global import in is lambda "
          "nonlocal not or pass raise try with yield ";
 
-/* sys.stdlib_module_names of Python 3.10 to 3.14, without a leading `_`, and libraries that NAME.py imports */
+/* The names in sys.stdlib_module_names of Python 3.10 to 3.14 without a leading `_`, and the libraries that NAME.py
+   imports. */
 static const char modules[] =
     "abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb "
     "binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections "

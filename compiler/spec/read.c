@@ -1,4 +1,4 @@
-/* Reads a YAML tree into a struct spec, by the rows of spec.def. check.c has conditions on several keys. */
+/* Reads a YAML tree into a struct spec, guided by the rows of spec.def. check.c checks conditions on several keys. */
 #include "reader.h"
 #include "spec.h"
 #include "../expression/expression.h"
@@ -55,7 +55,7 @@ static bool read_seed(const struct yaml *node, uint64_t *seed)
         *seed = (uint64_t)node->integer;
         return true;
     }
-    /* integers from 2^63 on are YAML_REAL, so read the text */
+    /* Integers from 2^63 on are read as YAML_REAL, so this reads the text again. */
     if (node->kind != YAML_REAL || node->text[strspn(node->text, "0123456789")] != 0) return false;
     errno = 0;
     const unsigned long long value = strtoull(node->text, NULL, 10);
@@ -130,7 +130,7 @@ const char *array_extent_name(enum array_extent extent)
     return extent_names[extent];
 }
 
-/* Reads a size such as "Nk" or "Nk / 64". Its extent is EXTENT_NUMBER if the text is no size. */
+/* Reads a size such as "Nk" or "Nk / 64". If the text is not a size, the extent of the result is EXTENT_NUMBER. */
 static struct user_axis axis_of(const char *text, int64_t most)
 {
     const size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
@@ -276,8 +276,8 @@ static void report_bare(struct spec_reader *r, const struct option_row *option, 
 
 static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into);
 
-/* Reads a choice: `word` or {word: options}. Stores the options in `into`. Returns the row of the word, or NULL
-   after an error. */
+/* Reads a choice, which is `word` or {word: options}. Stores the options in `into`. Returns the row of the word, or
+   NULL after an error. */
 static const struct option_row *read_choice(struct spec_reader *r, const struct key_row *row, struct yaml *node,
                                             void *into)
 {
@@ -436,7 +436,7 @@ static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *
     into->backward = backward;
 }
 
-/* Reads a map of knobs. Only entries of a list may have `from`. */
+/* Reads a map of knobs. If the map is an entry of a list, it may have `from`. */
 static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into)
 {
     into->knob = arena_alloc(r->arena, (size_t)map->count * sizeof *into->knob);
@@ -463,7 +463,8 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
     }
 }
 
-/* Reads `from` of an entry of a schedule. `before`: the previous `from`, or NULL. Returns the node to pass next. */
+/* Reads `from` of an entry of a schedule. `before` is the node of the previous `from`, or NULL. Returns the node to
+   pass as `before` for the next entry. */
 static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n,
                               struct yaml *before, int64_t *from)
 {
@@ -618,12 +619,13 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_TOKENS: read_tokens(r, row, node, into); break;
     case ROW_EMIT: read_emit(r, row, node); break;
     case ROW_SCHEDULE: read_schedule(r, row, node); break;
-    case ROW_ARRAYS: break; /* read before all other keys */
+    case ROW_ARRAYS: break; /* Arrays are read before all other keys. */
     case ROW_EXTENTS: read_extents(r, row, node, into); break;
     }
 }
 
-/* Whether an unknown key of the map is probably this one misspelt. Then it is not reported as missing. */
+/* Returns whether an unknown key of the map is probably a misspelling of this row's key. If so, the key is not
+   reported as missing. */
 static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const struct key_row *row)
 {
     const char *const *words = spec_key_words(r->arena, row->group);
@@ -658,7 +660,7 @@ void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, 
         if (row->group != group || yaml_get(map, row->key)) continue;
         if (!row->otherwise) {
             if ((map && map->partial) || is_misspelt(r, map, row)) continue;
-            /* each missing key is a separate error */
+            /* Each missing key is a separate error. */
             owner->wrong = false;
             if (group == GROUP_SPEC)
                 spec_error(r, owner, "the spec has no '%s'", row->key);

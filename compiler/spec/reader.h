@@ -5,7 +5,7 @@
 #include "spec.h"
 
 const struct option_row *spec_find_option(enum choice choice, const char *word);
-/* Return all keys of a group, and all words of a choice. The lists end with NULL. */
+/* These functions return all keys of a group, and all words of a choice. The lists end with NULL. */
 const char *const *spec_key_words(struct arena *arena, enum group group);
 const char *const *spec_option_words(struct arena *arena, enum choice choice);
 
@@ -14,48 +14,50 @@ struct spec_reader {
     struct diagnostics *d;
     struct spec *spec;
     struct yaml *root;
-    bool muted; /* the last error was not printed, so its notes are not, either */
+    bool muted; /* the last error was not printed, so its notes are not printed either */
     int expressions;
     int masks; /* the number of masks read so far */
 };
 
-/* Limits for specs. Larger ones would make the compiler slow. */
+/* Limits for specs. With larger values, the compiler would be slow. */
 enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256, MAX_ARRAYS = 16 };
 
-/* Reports an error about a node, at most one per node. For a node from --set, the message names the --set. (error.c) */
+/* Reports an error about a node, but at most one error per node. If the node is from --set, the message names the
+   --set. (error.c) */
 void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);
-/* Reports an error about the --set with the text `origin`, or if NULL at the position `at`. */
+/* Reports an error about the --set with the text `origin`. If `origin` is NULL, reports it at position `at`. */
 void spec_error_from(struct diagnostics *d, const char *origin, struct position at, const char *message);
 /* Reports an error, note or warning about byte `offset` of a scalar. A scalar may have several, so the caller sets
    node->wrong. */
 void spec_say_inside(struct spec_reader *r, const struct yaml *node, size_t offset, enum expression_says says,
                      const char *message);
 void spec_note(struct spec_reader *r, const struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);
-/* Adds a note with the second position of a conflict: "'block' is here". */
+/* Adds a note with the second position of a conflict, such as "'block' is here". */
 void spec_place(struct spec_reader *r, const struct yaml *node, const char *what);
-/* Adds the note "did you mean 'WORD'?", or one that lists all words. */
+/* Adds the note "did you mean 'WORD'?", or a note that lists all words. */
 void spec_hint(struct spec_reader *r, const struct yaml *node, const char *text, const char *const *words);
-/* Returns a phrase about a node, such as "'causal'", "12", "a list". */
+/* Returns a phrase that describes a node, such as "'causal'", "12", "a list". */
 const char *spec_found(struct spec_reader *r, const struct yaml *node);
 
-/* Applies one --set, KEY=VALUE, to the tree, and copies nodes on the path. (override.c) */
+/* Applies one --set, KEY=VALUE, to the tree. Copies the nodes on the path to the key. (override.c) */
 void spec_override(struct spec_reader *r, const char *override);
-/* Reads the tree into r->spec according to the rows. (read.c) */
+/* Reads the tree into r->spec, guided by the rows of spec.def. (read.c) */
 void spec_read_tree(struct spec_reader *r);
-/* Reads a map of a group. Rows say where in `into` values are stored. Errors about missing keys name `owner`.
-   (read.c) */
+/* Reads a map of a group. The rows of the group say where in `into` values are stored. Errors about missing keys
+   name `owner`. (read.c) */
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
-/* Reads `arrays:` into r->spec->arrays, before spec_read_tree reads expressions. (arrays.c) */
+/* Reads `arrays:` into r->spec->arrays. This happens before spec_read_tree reads expressions. (arrays.c) */
 void spec_read_arrays(struct spec_reader *r);
 bool spec_is_identifier(const char *text);
 /* Checks conditions on several keys, and sets defaults. (check.c) */
 void spec_check(struct spec_reader *r, const char *file);
 
-/* Reads the value of a --set as YAML. Errors name the --set, `origin`. */
+/* Reads the value of a --set as YAML. Errors name the text `origin` of the --set. */
 struct yaml *yaml_read_override(struct arena *arena, const char *text, const char *origin, struct diagnostics *d);
 /* Makes a node without a position from the plain (unquoted) scalar `text`. */
 struct yaml *yaml_plain(struct arena *arena, const char *text);
-/* Returns the position in the file of byte `offset` of a scalar, or of the scalar. (yaml_position.c) */
+/* Returns the position in the file of byte `offset` of a scalar's value. If it is not known, returns the position of
+   the scalar. (yaml_position.c) */
 struct position yaml_place(const struct yaml *node, size_t offset);
 
 #endif

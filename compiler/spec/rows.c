@@ -1,4 +1,4 @@
-/* The rows of spec.def as tables, and the values of a row as text. */
+/* Makes tables from the rows of spec.def, and describes the values of a row as text. */
 #include "reader.h"
 #include "spec.h"
 

@@ -1,4 +1,4 @@
-/* From the text of a spec to a checked struct spec. */
+/* Reads the text of a spec and returns a checked struct spec. */
 #include "reader.h"
 #include "spec.h"
 #include "../support/support.h"

@@ -1,4 +1,4 @@
-/* Specs: the YAML tree, struct spec (a checked spec), the rows of spec.def, and the specs of attnc. */
+/* Declares the YAML tree, struct spec (a checked spec), the rows of spec.def, and the specs that come with attnc. */
 #ifndef ATTNC_SPEC_H
 #define ATTNC_SPEC_H
 
@@ -9,25 +9,25 @@ enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_REAL, YAML_WORD, YAML_LIST
 struct yaml {
     enum yaml_kind kind;
     struct position at;
-    const char *text;   /* the scalar as written */
-    bool quoted;        /* a quoted or block scalar, always a WORD */
-    bool flag;          /* BOOL */
-    int64_t integer;    /* INT; a larger integer is a REAL */
-    double real;        /* INT, REAL */
-    int count;          /* LIST, MAP */
-    struct yaml **item; /* LIST: elements; MAP: values */
-    struct yaml **key;  /* MAP: scalars */
-    const char *origin; /* the text of the --set of the node; NULL: the file */
-    const char *source; /* scalars of a file: the whole text */
+    const char *text;   /* the text of the scalar, as written */
+    bool quoted;        /* true for a quoted or block scalar, which is always a WORD */
+    bool flag;          /* the value of a BOOL */
+    int64_t integer;    /* the value of an INT; a larger integer is a REAL */
+    double real;        /* the value of an INT or REAL */
+    int count;          /* for a LIST or MAP: the number of items */
+    struct yaml **item; /* for a LIST: the elements; for a MAP: the values */
+    struct yaml **key;  /* for a MAP: the keys, which are scalars */
+    const char *origin; /* the text of the --set that made the node, or NULL if the node is from the file */
+    const char *source; /* for scalars of a file: the whole text of the file */
     size_t source_length;
     char style;                    /* the style: ' " | > or 0 */
     struct expression *expression; /* the scalar as an expression, or NULL */
     bool wrong;                    /* an error about the node was reported */
-    bool partial;                  /* MAP: an entry was refused, so missing keys are not reported */
+    bool partial;                  /* for a MAP: an entry was refused, so missing keys are not reported */
 };
 enum { YAML_MAX_BYTES = 1 << 20 };
-/* Reads one YAML document. Plain scalars have the types of the core schema of YAML 1.2. An alias is its anchor's
-   node. Returns NULL if errors prevent a tree. */
+/* Reads one YAML document. Plain scalars have the types of the core schema of YAML 1.2. An alias is the same node as
+   its anchor. Returns NULL if errors prevent a tree. */
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
 /* Returns the value of a key, or NULL. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
@@ -36,14 +36,14 @@ enum prepare_kind { PREPARE_LAYERNORM, PREPARE_RMSNORM, PREPARE_L2NORM, PREPARE_
 struct prepare {
     enum prepare_kind kind;
     struct position at;
-    bool affine;                    /* layernorm, rmsnorm */
-    double eps;                     /* layernorm, rmsnorm, l2norm */
-    double base;                    /* rope */
-    const struct expression *angle; /* rope: the angle; NULL: position * base^(-2t/dims) */
+    bool affine;                    /* used by the steps layernorm and rmsnorm */
+    double eps;                     /* used by the steps layernorm, rmsnorm and l2norm */
+    double base;                    /* used by the step rope */
+    const struct expression *angle; /* used by the step rope: the angle, or NULL for position * base^(-2t/dims) */
     struct position angle_at;
-    bool halves;         /* rope: t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
-    int64_t first, dims; /* rope: elements first … first + dims - 1 are rotated; dims 0: all */
-    double by;           /* scale */
+    bool halves;         /* used by the step rope: t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
+    int64_t first, dims; /* used by the step rope, which rotates elements first … first + dims - 1; dims 0: all */
+    double by;           /* used by the step scale */
 };
 
 enum similarity_kind {
@@ -70,28 +70,28 @@ enum feature_kind {
 struct similarity {
     enum similarity_kind kind;
     struct position at;
-    /* softmax */
+    /* Members for the similarity softmax. */
     bool has_scale, has_cap;
     double scale, cap;
     enum bias_kind bias;
     enum compatibility_kind compatibility;
-    int64_t hidden;                  /* additive */
-    const struct expression *modify; /* or NULL */
+    int64_t hidden;                  /* used by the compatibility function additive */
+    const struct expression *modify; /* may be NULL */
     struct position modify_at, compatibility_at, bias_at;
-    /* polynomial, polynomial_square, polysketch */
+    /* Members for the similarities polynomial, polynomial_square and polysketch. */
     int64_t degree;
     double alpha, beta;
-    double *coefficients; /* degree + 1 coefficients; NULL: a parameter */
+    double *coefficients; /* degree + 1 coefficients, or NULL if they are a parameter */
     int64_t sketch;
     bool learned, local_exact;
-    /* linear */
+    /* Members for the similarity linear. */
     enum feature_kind features;
     struct position features_at;
     double eps;
     int64_t count;
     bool orthogonal, has_seed;
     uint64_t seed;
-    /* custom */
+    /* Members for the similarity custom. */
     const struct expression *weight;
     struct position weight_at;
 };
@@ -115,15 +115,16 @@ enum mask_kind {
 struct mask {
     enum mask_kind kind;
     struct position at;
-    int64_t left, right, dilation; /* window, block_window (without dilation) */
-    int64_t block, count;          /* block_window, random, blocks; global (count; or tokens) */
-    int64_t length;                /* prefix */
-    int64_t *token;                /* global: tokens, or NULL */
+    int64_t left, right, dilation; /* used by the masks window and block_window; dilation only by window */
+    /* used by the masks block_window, random and blocks; count also by global, instead of a list of tokens */
+    int64_t block, count;
+    int64_t length; /* used by the mask prefix */
+    int64_t *token; /* used by the mask global: the list of tokens, or NULL */
     int tokens;
-    uint64_t seed; /* random */
-    bool causal;   /* random */
+    uint64_t seed; /* used by the mask random */
+    bool causal;   /* used by the mask random */
     const struct expression *expr;
-    int parts; /* any, all, not */
+    int parts; /* used by the masks any, all and not */
     struct mask **part;
 };
 
@@ -141,28 +142,28 @@ struct schedule {
     int64_t from; /* the entry is used from this number of keys on */
     struct knob *knob;
     int knobs;
-    struct schedule *backward; /* the knobs of the gradients; NULL: none */
+    struct schedule *backward; /* the knobs of the gradients, or NULL */
 };
 enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
-    struct position name_at; /* no position: from the file's name or --set */
+    struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
     struct prepare *prepare;
     int prepares;
     struct similarity similarity;
-    int64_t block; /* 0: auto */
+    int64_t block; /* 0 means that the compiler chooses it */
     struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
     double dropout;                /* the probability that a weight is dropped */
-    uint64_t seed;                 /* of dropout, if the caller gives none */
-    const struct expression *sink; /* the logit that has no key */
+    uint64_t seed;                 /* seed of the dropout, if the caller gives none */
+    const struct expression *sink; /* the logit of the sink, which belongs to no key */
     /* The logarithm of the decay from one position to the next, or NULL. */
     const struct expression *decay;
-    const struct expression *rate; /* of delta; NULL: values are not corrected */
+    const struct expression *rate; /* the rate of delta, or NULL if values are not corrected */
     int64_t linformer;             /* `size` of linformer, or 0 */
     struct position project_at, block_at, algorithm_at, emit_at, delta_at;
-    int64_t head_dim, value_dim, max_length; /* max_length 0: no limit */
+    int64_t head_dim, value_dim, max_length; /* 0 means that there is no limit */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */
     enum dtype dtype;
     enum algorithm_kind algorithm;
@@ -177,46 +178,50 @@ struct spec {
     } *warning;
 };
 /* Reads and checks a spec. Returns NULL after reporting all errors.
-   - file: its name is the default name of the kernel
+   - file: the path of the spec. Without `name:`, the kernel is named after it.
    - override: the KEY=VALUE of each --set */
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
 
-/* The number of elements of a key and its value. If values are keys, those of the key. */
+/* Returns the number of elements of a key and its value together. If values are parts of keys, it is the number of
+   elements of the key. */
 int64_t spec_pair_elements(const struct spec *spec);
 
-/* Calls visit for each expression of a spec, with its key. (spec.c) */
+/* Calls `visit` for each expression of a spec, with the key that has the expression. (spec.c) */
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
 
-/* The kind of statistics that forward returns (enum attn_statistics of attnrt.h), and whether they are logarithms.
-   (spec.c) */
+/* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
+   whether they are logarithms. (spec.c) */
 enum statistics_kind { STATISTICS_ABSENT, STATISTICS_LOGARITHMS, STATISTICS_DENOMINATORS, STATISTICS_UNDIVIDED };
 enum statistics_kind spec_statistics(const struct spec *spec);
 bool spec_has_logarithms(const struct spec *spec);
 
-/* Reports a spec's warnings about expressions, or with `refuse` errors. (error.c) */
+/* Reports a spec's warnings about expressions. If `refuse`, reports them as errors. (error.c) */
 void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d);
 
-/* The specs that come with attnc, sorted by name. The last one has a NULL name. */
+/* The specs that come with attnc, sorted by name. The last element has a NULL name. */
 struct library_spec {
     const char *name, *text;
 };
 extern const struct library_spec library_specs[];
-/* library_find returns the spec with this name, library_near the most similar name, or NULL. (library.c) */
+/* library_find returns the spec with this name, or NULL. library_near returns the most similar name of
+   a spec, or NULL. (library.c) */
 const struct library_spec *library_find(const char *name);
 const char *library_near(const char *name);
-/* Returns `description:` of a spec, or "". Its first line says what it computes, later ones name the paper. */
+/* Returns `description:` of a spec, or "". The first line says what the spec computes. Later lines name the paper. */
 const char *library_description(struct arena *arena, const struct library_spec *spec);
-/* Returns the library spec that an operand names, or NULL. A name has neither slash nor dot, and is not a file. */
+/* Returns the library spec that an operand names, or NULL. Such an operand has neither a slash nor a dot, and no
+   file has this name. */
 const struct library_spec *library_operand(const char *operand);
-bool library_name(const char *operand); /* neither a slash nor a dot */
+bool library_name(const char *operand); /* returns whether it has neither a slash nor a dot */
 
 enum { MAX_DRAWN = 16 }; /* the maximum number of `random` and `blocks` masks */
 
 /* Reports an error if NAME.py cannot be a Python module. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);
-/* Reads the text of a spec from a file or the library, or reports an error. out->length does not count the final 0. */
+/* Reads the text of a spec from a file or the library. Reports an error if it cannot. out->length does not count the
+   final 0. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 
 enum group {
@@ -231,7 +236,7 @@ enum choice {
     CHOICES
 };
 
-/* The types of values of keys. CHOICE stores the word as an enum, SWITCH as a bool. */
+/* The types of the values of keys. CHOICE stores the word as an enum. SWITCH stores it as a bool. */
 enum row_type {
     ROW_INTEGER,
     ROW_NUMBER,
@@ -301,7 +306,7 @@ extern const struct choice_row choice_rows[];
 extern const struct option_row option_rows[];
 extern const int option_row_count;
 
-/* Appends the values that a key takes, such as "an even integer from 2 to 64". (rows.c) */
+/* Appends a description of the values that a key takes, such as "an even integer from 2 to 64". (rows.c) */
 void spec_row_domain(const struct key_row *row, struct text *out);
 const struct key_row *spec_find_key(enum group group, const char *key);
 

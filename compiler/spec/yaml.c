@@ -1,5 +1,5 @@
-/* Reads a YAML file into a tree of nodes with positions. libyaml parses; this file builds the tree, types plain
-   scalars as in YAML 1.2, and limits depth, anchors and aliases. */
+/* Reads a YAML file into a tree of nodes with positions. libyaml parses the file. This file builds the tree, gives
+   plain scalars the types of YAML 1.2, and limits depth, anchors and aliases. */
 #include "reader.h"
 #include "spec.h"
 #include "../support/support.h"
@@ -15,9 +15,9 @@ enum { MAX_DEPTH = 100, MAX_ANCHORS = 1000, MAX_ALIASED = 100000 };
 /* A list or map that is being read. */
 struct frame {
     struct yaml *node;
-    struct yaml *key; /* MAP: the key whose value comes next */
+    struct yaml *key; /* for a MAP: the key whose value comes next */
     int capacity;
-    int64_t size; /* nodes in the collection; an alias counts fully */
+    int64_t size; /* nodes in the collection; nodes of an alias are counted each time */
     int height;   /* the number of levels of nodes below the collection */
     bool dropped; /* the current key was refused, so its value is discarded */
 };
@@ -27,7 +27,7 @@ struct anchor {
     struct yaml *node;
     int64_t size;
     int height;
-    bool open; /* the anchor's collection has not ended, so an alias would be a cycle */
+    bool open; /* the anchor's collection has not ended, so an alias would make a cycle */
 };
 
 struct loader {
@@ -41,7 +41,7 @@ struct loader {
     int anchors;
     int64_t aliased;
     struct yaml *root;
-    bool stop; /* stop reading after an error */
+    bool stop; /* true to stop reading after an error */
 };
 
 static void report(struct loader *r, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -63,7 +63,7 @@ static void remark(struct loader *r, struct position at, const char *message)
 
 /* ---- bytes ---- */
 
-/* Returns the code point at s and its length in bytes, or 0 if it is not UTF-8. */
+/* Returns the code point at s and sets *length to its length in bytes. Returns 0 if it is not UTF-8. */
 static uint32_t code_point(const unsigned char *s, size_t left, int *length)
 {
     static const struct {
@@ -86,7 +86,7 @@ static uint32_t code_point(const unsigned char *s, size_t left, int *length)
     return 0;
 }
 
-/* Reports the first byte that YAML does not allow. libyaml gives no position. */
+/* Reports the position of the first byte that YAML does not allow. libyaml would give no position. */
 static bool check_bytes(struct loader *r, const char *text, size_t length)
 {
     struct position at = {1, 1};
@@ -223,7 +223,8 @@ static struct yaml *node_new(struct loader *r, const yaml_event_t *event)
     return node;
 }
 
-/* Returns the last word of a core tag, such as "int" for !!int; "" without a tag; NULL after reporting another tag. */
+/* Returns the last word of a core tag, such as "int" for !!int. Returns "" if there is no tag. Reports any other tag
+   and returns NULL. */
 static const char *core_tag(struct loader *r, const yaml_char_t *tag, struct position at)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
@@ -290,7 +291,7 @@ static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t 
     const char *first = node->text + (*node->text == '-' || *node->text == '+');
     if (node->kind == YAML_INT && first[0] == '0' && first[1] >= '0' && first[1] <= '9' &&
         strspn(first, "0") != strlen(first)) {
-        /* 010 is octal only in YAML 1.1 */
+        /* 010 is octal only in YAML 1.1. */
         report(r, node->at, "a number with a leading zero is ambiguous");
         remark(r, node->at, "write it without the zero, or with 0o before it if it is octal");
         node->wrong = true;
@@ -314,7 +315,7 @@ static void grow(struct loader *r, struct frame *f)
     f->capacity = capacity;
 }
 
-/* Adds a finished node to the innermost collection, as an item or the next key. */
+/* Adds a finished node to the innermost collection, as an item or as the next key. */
 static void place(struct loader *r, struct yaml *node, int64_t size, int height)
 {
     if (r->depth == 0) {
@@ -361,7 +362,7 @@ static int compare_entries(const void *pa, const void *pb)
     return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Reports and removes repeated keys. */
+/* Reports and removes keys that occur repeatedly in a map. */
 static void refuse_duplicates(struct loader *r, struct yaml *map)
 {
     if (map->count < 2) return;

@@ -1,5 +1,5 @@
-/* Finds the position in the file of a byte of a scalar's value. Quotes, escapes and folded lines shift it, so the
-   scalar is decoded again. If the result differs from libyaml's, the scalar's position is used. */
+/* Finds the position in the file of a byte of a scalar's value. Quotes, escapes and folded lines shift positions, so
+   the scalar is decoded again. If the result differs from libyaml's value, the scalar's position is used. */
 #include "reader.h"
 #include "spec.h"
 
@@ -10,11 +10,11 @@ enum { MAX_DECODED = 1 << 16, MAX_INDENT = 64 };
 
 struct decoder {
     const char *s, *end; /* the remaining text of the file */
-    struct position at;  /* the position of s */
-    const char *value;   /* libyaml's value, which decoding must produce */
-    size_t length, made; /* bytes of the value; bytes decoded so far */
+    struct position at;  /* the position of s in the file */
+    const char *value;   /* libyaml's value of the scalar, which decoding must produce */
+    size_t length, made; /* length: bytes of the value; made: bytes decoded so far */
     size_t wanted;
-    struct position found; /* the position of byte `wanted`, once decoded */
+    struct position found; /* the position of byte `wanted` after it is decoded */
     bool failed;
 };
 
@@ -53,7 +53,7 @@ static void skip_blanks(struct decoder *x)
     while (peek(x) == ' ' || peek(x) == '\t') skip(x);
 }
 
-/* Adds a byte at position `at` to the decoded value. Compares it with libyaml's value. */
+/* Adds a byte at position `at` to the decoded value, and compares it with the byte in libyaml's value. */
 static void put(struct decoder *x, char byte, struct position at)
 {
     if (x->made >= x->length || x->value[x->made] != byte) {
@@ -72,8 +72,8 @@ static void copy(struct decoder *x)
     for (; from < x->s; from++) put(x, *from, at);
 }
 
-/* Decodes blanks and line breaks between words. A single line break becomes a blank. Of several, the first is
-   dropped. */
+/* Decodes blanks and line breaks between words. A single line break becomes a blank. If there are several line
+   breaks, the first is dropped. */
 static void fold_space(struct decoder *x)
 {
     struct decoder start = *x;
@@ -188,12 +188,12 @@ static void decode_double(struct decoder *x)
 static void decode_lines(struct decoder *x, int indent, bool folded, char chomping)
 {
     struct position broken = x->at; /* the position of the last line break */
-    bool pending = false;           /* a break that is not in the value yet */
+    bool pending = false;           /* there is a line break that is not in the value yet */
     bool blank_before = false;      /* the line before started with a blank */
     while (more(x) && !x->failed) {
         int breaks = 0;
         struct decoder line;
-        for (;;) { /* empty lines */
+        for (;;) { /* counts empty lines */
             line = *x;
             for (int k = 0; k < indent && peek(x) == ' '; k++) skip(x);
             if (!at_break(x)) break;
@@ -235,7 +235,7 @@ static void decode_block(struct decoder *x, char style)
     }
     while (more(x) && !at_break(x)) skip(x);
     skip(x);
-    /* an explicit indentation is relative to the unknown parent, so try all */
+    /* An explicit indentation is relative to the parent's, which is unknown. So this tries all indentations. */
     struct decoder first = *x;
     int min = 1, max = MAX_INDENT;
     if (!given) {

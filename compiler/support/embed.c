@@ -19,7 +19,7 @@ static void embed(FILE *out, const char *path)
     int column = 0;
     for (int c; (c = getc(in)) != EOF;) {
         fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ",
-                (unsigned)c); /* bytes above 127 become '\ooo', because char may be signed */
+                (unsigned)c); /* Bytes above 127 become '\ooo', because char may be signed. */
         column++;
     }
     if (ferror(in)) fail(path);

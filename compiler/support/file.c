@@ -18,7 +18,7 @@ enum status write_whole(const struct options *o, const char *path, const char *d
 {
     struct text temporary = {0};
     text_add(&temporary, "%s.XXXXXX", path);
-    /* A signal would end the program and leave the temporary file. */
+    /* A signal would end the program and leave the temporary file, so signals are blocked. */
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -90,8 +90,8 @@ bool private_open(struct arena *arena, const struct folder *parent, struct folde
     out->path = path;
     out->fd = parent->fd >= 0 ? folder_open(parent->fd, folder_name(out)) : folder_open(AT_FDCWD, path);
     if (out->fd >= 0)
-        flock(out->fd, LOCK_EX | LOCK_NB); /* other processes do not remove a locked folder (host/cache_trim.c);
-                                              closing unlocks it */
+        /* Other processes do not remove a locked folder (host/cache_trim.c). Closing the folder unlocks it. */
+        flock(out->fd, LOCK_EX | LOCK_NB);
     return out->fd >= 0;
 }
 

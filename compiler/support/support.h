@@ -1,4 +1,4 @@
-/* Helpers for every subcommand: options, messages, files, numbers as text. */
+/* Helpers for every subcommand: options, messages, files, and numbers as text. */
 #ifndef ATTNC_SUPPORT_H
 #define ATTNC_SUPPORT_H
 
@@ -8,8 +8,8 @@
 
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
-/* Returns (third quartile) / minimum - 1 of repeated measurements, or 0 for fewer than two. Above SPREAD_MAX, the
-   measurements are too noisy. (spread.c) */
+/* Returns a measure of the noise of repeated measurements: (third quartile) / minimum - 1, or 0 for fewer than two.
+   Above SPREAD_MAX, the measurements are too noisy. (spread.c) */
 double repeats_spread(const double *seconds, int count);
 extern const double SPREAD_MAX;
 
@@ -20,13 +20,13 @@ extern const char attnrt_header[];
 
 /* Creates a folder and its parents, like mkdir -p. Returns 0, or -1 with errno. */
 int make_folders(const char *path, unsigned mode);
-/* Removes a folder and its contents. A link is removed, but not its target. */
+/* Removes a folder and its contents. If the path is a link, removes the link but not its target. */
 void remove_folder(const char *path);
 /* Returns the SHA-256 of the data in hexadecimal. */
 const char *hash_text(struct arena *arena, const char *data, size_t length);
 struct schedule;
 
-/* Settings of messages. quiet: only errors. color: colours are allowed */
+/* Settings of messages. quiet: print only errors; color: colours are allowed. */
 struct console {
     bool quiet, color;
 };
@@ -34,18 +34,19 @@ struct options {
     struct console console;
     bool to_stdout, depfile, list_outputs, show_passes, standalone, tuned, no_remainders, verbose;
     const char *out_dir, *in_dir, *chunks, *depfile_path, *depfile_target, *dump_after;
-    unsigned emit; /* requested outputs, as bits 1 << enum output; 0: no C text is made */
+    unsigned emit; /* requested outputs as bits 1 << enum output; if it is 0, no C is made */
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* the targets come from --target */
     bool python;        /* NAME.py is requested, so NAME must be valid in Python */
-    int threads;        /* 0: OpenMP's default */
-    /* Arguments of bench and explain, not parsed yet (bench/options.c). NULL: not given. The file "-" is standard
-       output. */
+    int threads;        /* the number of threads; 0 means OpenMP's default */
+    /* Arguments of bench and explain that are not parsed yet (bench/options.c). NULL means that an option was not
+       given. The file "-" is standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
-    const char *picture;            /* a file for `attnc show`; "-": standard output; NULL: no picture */
+    /* the file to which `attnc show` writes a picture; "-" for standard output; NULL for no picture */
+    const char *picture;
     bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
-    /* Arguments of tune, not parsed yet (tune/options.c). */
+    /* Arguments of tune that are not parsed yet (tune/options.c). */
     const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
     bool resume, query;
     const char *const *shape;
@@ -54,24 +55,24 @@ struct options {
     uint64_t seed;
     const char *const *set;
     int sets;
-    const struct schedule *schedule; /* replaces the spec's schedule; only `attnc tune` sets it; or NULL */
+    const struct schedule *schedule; /* replaces the spec's schedule; NULL unless `attnc tune` sets it */
     const char *const *file;         /* the operands of the command line: specs or files */
     int files;
 };
 
-/* Writes a file. After an error, prints a message and leaves the existing file unchanged. */
+/* Writes a file. After an error, prints a message and leaves an existing file unchanged. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* Prints `attnc: error: message` to standard error, in colour if allowed. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 /* Prints `attnc: KIND: message` to standard error, or `attnc: message` for the kind "". Prints nothing with --quiet.
-   A message is one line; control characters become `?`. (console.c) */
+   A message has one line. Control characters become `?`. (console.c) */
 void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
-/* Like complain and mention, without struct options. */
+/* Like complain and mention, but without struct options. */
 void console_error(const struct console *c, const char *format, ...) IR_PRINTF(2, 3);
 void console_mention(const struct console *c, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
 void console_error_list(const struct console *c, const char *format, va_list arguments) IR_PRINTF(2, 0);
-/* Print text, with `?` in place of control characters. print_plain prints several lines, print_plain_line prints
-   one. */
+/* These functions print text, with `?` in place of control characters. print_plain prints several lines.
+   print_plain_line prints one line. */
 void print_plain(FILE *out, const char *text);
 void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
@@ -85,45 +86,47 @@ struct head_counts {
     int64_t heads, kv_heads;
 };
 
-/* Parsers of the start of `text`. Each returns the position after the parsed part, or NULL.
+/* These functions parse the start of `text`. Each returns the position after the parsed part, or NULL.
    - count_read: a positive integer such as 3, 4k (4 * 1024) or 1M (1024 * 1024)
-   - lengths_add: a length such as 1000, or a range: 4k..32k is 4k, 8k, 16k, 32k
+   - lengths_add: a length such as 1000, or a range. 4k..32k is 4k, 8k, 16k, 32k.
    - heads_add: heads, or heads/kv_heads, such as 8/2 */
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct head_counts *out);
-/* Parse the whole argument of an option. They return false after a message. lengths_read parses `by_default` without
-   --lengths. */
+/* These functions parse the whole argument of an option. They return false after a message. If --lengths was not
+   given, lengths_read parses `by_default`. */
 bool lengths_read(const struct options *o, const char *by_default, struct lengths *out);
 bool one_number(const struct options *o, const char *option, const char *text, int64_t max, int64_t *out);
 bool seconds_read(const struct options *o, const char *option, const char *text,
-                  double *out); /* `text` NULL: *out is not changed */
+                  double *out); /* If `text` is NULL, *out is not changed. */
 bool document_read(const struct options *o, int64_t *out);
-/* Write a time such as "12.3 ms", or a size such as "4.0 GiB", to `text`, and return it. `text` has `size` bytes. */
+/* These functions write a time such as "12.3 ms" or a size such as "4.0 GiB" to `text`, and return `text`, which has
+   `size` bytes. */
 const char *table_seconds(double seconds, char *text, size_t size);
 const char *table_bytes(double bytes, char *text, size_t size);
 
 /* An open folder. `fd` stays valid if the folder is renamed. */
 struct folder {
-    int fd; /* -1: not open */
+    int fd; /* -1 if the folder is not open */
     const char *path;
 };
 #define NO_FOLDER ((struct folder){-1, NULL})
 void folder_close(struct folder *f);
-/* The last component of the folder's path. */
+/* Returns the last component of the folder's path. */
 const char *folder_name(const struct folder *f);
-/* Opens the folder `name` in the folder `parent`. Returns a file descriptor, or -1 with errno. A link is an error. */
+/* Opens the folder `name` in the folder `parent`. Returns a file descriptor, or -1 with errno. It is an error if
+   `name` is a link. */
 int folder_open(int parent, const char *name);
-/* Creates, opens and locks a folder that only this user can enter. It is in `parent`, or in the folder for temporary
-   files. Returns false with errno. */
+/* Creates, opens and locks a folder that only this user can enter. The folder is in `parent`, or among the temporary
+   files. Returns false with errno after an error. */
 bool private_open(struct arena *arena, const struct folder *parent, struct folder *out);
-/* Removes a file, a link, or a folder with its contents. The target of a link stays. */
+/* Removes a file, a link, or a folder with its contents. The target of a link is not removed. */
 void remove_at(int parent, const char *name);
 
-/* Returns the number of columns of the text on a screen. */
+/* Returns the number of columns that the text takes on a screen. */
 int table_width(const char *text);
 /* Appends a cell of a table, padded with spaces to `width` columns. Control characters become `?`. A left-aligned
-   `last` cell is not padded. */
+   cell is not padded if it is the `last` of its row. */
 void table_cell(struct text *out, const char *text, int width, bool left, bool last);
 /* Appends a field of a CSV file, quoted if necessary (RFC 4180). Control characters become `?`. */
 void table_csv(struct text *out, const char *word);

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-/* A UTF-8 character is one column; so is a byte that is not UTF-8. */
+/* A UTF-8 character takes one column. A byte that is not UTF-8 also takes one column. */
 int table_width(const char *text)
 {
     int width = 0;

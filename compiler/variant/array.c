@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-/* Which axes of an array are read at other indices than those of the current batch entry and heads, as bits. */
+/* The axes of an array, as bits, that are read at indices other than the current batch entry and heads. */
 struct computed {
     const struct user_array *array;
     uint32_t axes;
 };
 
-/* The name that the subscript of an axis usually is; EXPRESSION_NAMES: the axis has none. */
+/* Returns the name that the subscript of an axis usually is. Returns EXPRESSION_NAMES if the axis has no such name. */
 static enum expression_name own_name(const struct user_axis *axis)
 {
     return axis->extent == EXTENT_B   ? NAME_b
@@ -38,7 +38,7 @@ static uint32_t computed_axes(const struct builder *x, const struct user_array *
     return found.axes;
 }
 
-/* Makes an axis that only arrays have, or returns the existing one. */
+/* Returns an axis that only arrays have. Makes the axis if it does not exist. */
 static int own_axis(struct builder *x, const char *name, enum size_source source, int64_t extent)
 {
     const int axis = module_find_axis(x->m, name);
@@ -53,15 +53,16 @@ static int sequence_axis(struct builder *x, const struct user_axis *axis, int wh
                     axis->number);
 }
 
-/* Returns the constant axis of D or E, or of its parts. */
+/* Returns the constant axis of D or E, or the axis of blocks of D or E. */
 static int constant_axis(struct builder *x, const struct user_array *a, int k, int whole)
 {
     const int64_t by = a->axis[k].number, extent = (x->m->axis[whole].extent + by - 1) / by;
     return by <= 1 ? whole : build_axis(x, arena_printf(x->m->arena, "%s_%d", a->name, k + 1), extent);
 }
 
-/* Returns the axes of the parameter. Axis H of query heads is the two axes of key/value heads and their members. An
-   axis that is read at computed indices is a separate axis, because a task has only one index of the others. */
+/* Returns the axes of the parameter. Axis H of query heads becomes the two axes of key/value heads and of their
+   members. An axis that is read at computed indices is a separate axis, because a task has only one index of the
+   other axes. */
 static int axes_of(struct builder *x, const struct user_array *a, int *axes)
 {
     const uint32_t computed = computed_axes(x, a);
@@ -87,7 +88,7 @@ static int axes_of(struct builder *x, const struct user_array *a, int *axes)
     return rank;
 }
 
-/* Whether e is `leaf` + *constant. */
+/* Returns whether e is `leaf` + *constant, and sets *constant. */
 static bool is_shifted(const struct expr *e, const struct expr *leaf, int64_t *constant)
 {
     *constant = 0;
@@ -97,7 +98,7 @@ static bool is_shifted(const struct expr *e, const struct expr *leaf, int64_t *c
     return true;
 }
 
-/* Returns the subscript limited to the axis. Limits that cannot be exceeded are left out. */
+/* Returns the subscript limited to the axis. A limit that the subscript cannot exceed is left out. */
 static const struct expr *clamped(struct builder *x, const struct expr *at, int axis)
 {
     const struct axis *const a = &x->m->axis[axis];
@@ -145,7 +146,7 @@ static int parameter_of(struct builder *x, const struct user_array *a)
     return v >= 0 ? v : graph_ids(x->g, a->name, rank, axes, a->type == ARRAY_BOOL);
 }
 
-/* Makes a reference to an element. at[k]: subscript k over the graph's axes. */
+/* Makes a reference to an element. Its subscript k is at[k], an expression over the graph's axes. */
 static struct ref reference(struct builder *x, const struct user_array *a, const struct expr *const *at)
 {
     struct ref r = graph_ref(x->g, parameter_of(x, a), NULL);

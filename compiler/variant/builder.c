@@ -1,4 +1,4 @@
-/* Functions that build a graph: expressions, positions, parameters, norms. */
+/* Functions that build a graph: expressions, positions, parameters and norms. */
 #include "builder.h"
 
 #include <float.h>
@@ -85,7 +85,7 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
     return build_operand(x, k);
 }
 
-/* The last query has the position of the last key. */
+/* Returns the position of the query. The last query has the position of the last key. */
 const struct expr *build_query_position(struct builder *x)
 {
     if (x->of_keys) return build_index_of(x, x->i);

@@ -11,19 +11,20 @@ struct builder {
     struct diagnostics *diagnostics;
     struct graph *g;
     struct module *m;
-    int b, kv, member, i, j, d, e; /* axes: batch, key/value head, members (its query heads), query, key, head_dim,
-                                      value_dim */
-    int t, decay_of_query, decay_of_key; /* with `decay`: its axis of positions, and its prefix sums up to a query
-                                            and up to a key */
-    /* The axis of the queries. `of_keys`: weights of two keys are built. Then `i` is a second axis of keys, and
-       values have no members. */
+    /* axes: b is batch, kv is key/value head, member is the query heads of a key/value head, i is query, j is key, d
+       is head_dim, e is value_dim */
+    int b, kv, member, i, j, d, e;
+    /* with `decay`: t is its axis of positions; the other two are its prefix sums up to a query and up to a key */
+    int t, decay_of_query, decay_of_key;
+    /* The axis of the queries. `of_keys` is true while weights of two keys are built. Then `i` is a second axis of
+       keys, and values have no members. */
     int queries;
     bool of_keys;
-    struct position at; /* where in the spec errors are reported */
+    struct position at; /* where errors are reported in the spec */
     bool lost;          /* build_real has reported an error */
     int drawn;          /* the number of `random` masks so far */
 };
-/* Returns a constant. Reports an error, once, if it becomes 0 or infinity in the type of sums. */
+/* Returns a constant. Reports an error if the constant becomes 0 or infinity in the type of sums, but only once. */
 const struct expr *build_real(struct builder *x, double value);
 const struct expr *build_integer(struct builder *x, int64_t value);
 const struct expr *build_operand(struct builder *x, int k);
@@ -45,10 +46,11 @@ struct operands {
     int count;
     struct ref ref[MAX_OPERANDS];
 };
-/* Returns the operand that reads r, and adds it if it is new. Reports an error if there is no room. */
+/* Returns the operand that reads r, and adds the operand if it is new. Reports an error if there is no room. */
 const struct expr *build_read(struct builder *x, struct operands *o, struct ref r);
-/* Return the user's expression over the graph's axes. Elements of real arrays become operands. (expression.c)
-   - with `s`, the value of its variable s
+/* These functions return the user's expression over the graph's axes. Elements of real arrays become operands.
+   (expression.c)
+   - build_expression: `s` is the value of its variable s
    - build_condition: for a mask
    - build_angle: for a rotation of a row at `position`; `pair` is the axis of pairs
    - build_at_position: for an expression in t */
@@ -56,61 +58,66 @@ const struct expr *build_at_position(struct builder *x, const struct expression 
                                      struct operands *operands);
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands);
-/* Returns an element of the user's array. at[k]: subscript k over the graph's axes, limited to the axis. (array.c) */
+/* Returns an element of the user's array. Subscript k is at[k], an expression over the graph's axes. It is limited
+   to the axis. (array.c) */
 const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
                                  const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
-/* Make or return the parameter, table or constant axis of that name. Another table of that name gets a new name. */
+/* These functions return the parameter, table or constant axis with the name, or make it. If another table has the
+   name, the new table gets a different name. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);
 int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes);
 int build_table(struct builder *x, const char *name, int axis, const double *data);
 int build_axis(struct builder *x, const char *name, int64_t extent);
-/* Makes the map e over the first `rank` axes of `like`. Operand k is values[k], over a prefix of these axes. */
+/* Makes the map e over the first `rank` axes of `like`. Operand k is values[k]. Its axes must be the
+   first of these axes. */
 int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values,
                    const struct expr *e);
 /* Makes the sum of v over its last axis. */
 int build_row_sum(struct builder *x, int v);
-/* Multiplies the rows of v by a matrix [axis, result]. The matrix may be stored as [result, axis], with axes of
-   heads before. */
+/* Multiplies the rows of v by a matrix [axis, result]. The matrix may be stored as [result, axis]. It may have axes
+   of heads before these two. */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
 /* Makes x / sqrt(<x, x> + eps) of each row. A row of zeros stays zero. */
 int build_unit_rows(struct builder *x, int v, double eps);
-/* Normalises rows to mean 0 and variance 1. `affine` "NAME": then multiplies by NAME.weight and adds NAME.bias.
-   NULL: neither. */
+/* Normalises rows to mean 0 and variance 1. If `affine` is a NAME, then multiplies by NAME.weight and adds
+   NAME.bias. If it is NULL, does neither. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
-/* Divides by the root of the mean square plus eps (Zhang and Sennrich, Root Mean Square Layer Normalization). A row
-   of zeros stays zero. `affine` "NAME": then multiplies by NAME.weight. */
+/* Divides rows by the root of the mean square plus eps (Zhang and Sennrich, Root Mean Square Layer Normalization). A
+   row of zeros stays zero. If `affine` is a NAME, then multiplies by NAME.weight. */
 int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
-/* Sets the axes of the weights, [b g m i j], or [b g i j] of two keys. Returns their number. */
+/* Sets the axes of the weights, and returns their number. The axes are [b g m i j], or [b g i j] for weights of two
+   keys. */
 int build_pair(const struct builder *x, int *axes);
-/* Makes the weights of prepared q and k. Returns -1 after an error. (similarity.c) */
+/* Makes the weights of prepared queries q and keys k. Returns -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);
-/* Make weights from features. build_linear: of a feature map (`linear`). build_sketched: of PolySketchFormer.
-   (features.c) */
+/* These functions make weights from features. build_linear uses a feature map (`linear`). build_sketched uses the
+   sketches of PolySketchFormer. (features.c) */
 int build_linear(struct builder *x, int q, int k);
 int build_sketched(struct builder *x, int q, int k);
 
-/* The spec's `decay`. Without it, these change nothing. (decay.c)
-   - build_decay_sums: its prefix sums
-   - build_decayed: the weights w times the decay from key to query
-   - build_inner: inner products of rows q and k over [b g m i j]; each element can have its own decay
-   - build_refuses_decay_of_elements: whether it has; then reports an error with the reason `what` */
+/* Functions for the spec's `decay`. They change nothing if the spec has none. (decay.c)
+   - build_decay_sums makes its prefix sums.
+   - build_decayed returns the weights w times the decay from key to query.
+   - build_inner returns inner products of rows q and k over [b g m i j]. Each element can have its own decay.
+   - build_refuses_decay_of_elements returns whether elements have their own decay. If so, it reports an error with
+     the reason `what`. */
 void build_decay_sums(struct builder *x);
 int build_decayed(struct builder *x, int w);
 int build_inner(struct builder *x, int q, int k);
 bool build_refuses_decay_of_elements(struct builder *x, const char *what);
 
-/* Applies `prepare` to the rows v, of queries or of keys. `sequence`: the axis of rows. (prepare.c) */
+/* Applies the steps of `prepare` to the rows v of queries or keys. `sequence` is the axis of the rows. (prepare.c) */
 int build_prepared(struct builder *x, int v, bool query, int sequence);
 
-/* The delta rule: returns the solution u. k: prepared keys; `given`: the keys before. Returns -1 after an error.
-   (delta.c) */
+/* Builds the delta rule and returns its solution u. k are prepared keys, and `given` are the keys before they are
+   prepared. Returns -1 after an error. (delta.c) */
 int build_corrected(struct builder *x, int given, int k, int v);
 
-/* Returns the mask as a condition on positions. NULL: no mask. (mask.c) */
+/* Returns the mask as a condition on positions, or NULL if there is no mask. (mask.c) */
 const struct expr *build_mask(struct builder *x, const struct mask *o);
-/* Returns the spec's mask as a region. NULL: no mask. (mask.c) */
+/* Returns the spec's mask as a region, or NULL if there is no mask. (mask.c) */
 const struct expr *build_region(struct builder *x);
 
 #endif

@@ -1,11 +1,11 @@
-/* Multiplies weights by a decay, exp of the sum of `decay: {log: …}` over the positions after the key up to the
-   query. The sum is a difference of two prefix sums. */
+/* Multiplies weights by a decay. The decay is exp of the sum of `decay: {log: …}` over the positions after the key,
+   up to the query. The sum is a difference of two prefix sums. */
 #include "builder.h"
 
 #include <math.h>
 
-/* The minimum of the logarithm. A weight with this decay is 0. A smaller logarithm, such as -1e30, would erase the
-   digits of later prefix sums. */
+/* The minimum of the logarithm of a decay. A weight with this decay is 0. A smaller logarithm, such as -1e30, would
+   erase the digits of later prefix sums. */
 static const double MIN_LOG = -1e4;
 
 /* Makes the terms of the prefix sums, over axes [b g m t]. They also have axis d if elements have their own decay. */
@@ -37,13 +37,13 @@ void build_decay_sums(struct builder *x)
     x->decay_of_key = build_prefix_sums(x, terms, x->j, build_index_of(x, x->j));
 }
 
-/* Returns e^difference as a power, which passes do not stabilise: it is at most 1. */
+/* Returns e^difference as a power. It is at most 1, so it is not an exponential that passes stabilise. */
 static const struct expr *power(struct builder *x, const struct expr *difference)
 {
     return build_op2(x, EXPR_POW, expr_real(x->m, exp(1)), difference);
 }
 
-/* Returns the prefix sums up to the query. In a weight of two keys, the query is a key. */
+/* Returns a reference to the prefix sums up to the query. In a weight of two keys, the query is a key too. */
 static struct ref sums_of_query(struct builder *x, struct ref key)
 {
     if (!x->of_keys) return graph_ref(x->g, x->decay_of_query, NULL);
@@ -51,11 +51,12 @@ static struct ref sums_of_query(struct builder *x, struct ref key)
     return key;
 }
 
-/* Returns the difference of the prefix sums of query and key. `axis`: of elements with their own decay, or -1. */
+/* Returns the difference of the prefix sums of query and key. `axis` is the axis of elements with their own decay,
+   or -1. */
 static const struct expr *difference(struct builder *x, int axis, struct operands *operands)
 {
     struct ref key = graph_ref(x->g, x->decay_of_key, NULL);
-    if (x->spec->rate) key.sub[2] = build_integer(x, 0); /* the only query head of the key/value head */
+    if (x->spec->rate) key.sub[2] = build_integer(x, 0); /* This is the only query head of the key/value head. */
     struct ref query = sums_of_query(x, key);
     if (axis >= 0) query.sub[query.rank - 1] = key.sub[key.rank - 1] = build_index_of(x, axis);
     const struct expr *const of_query = build_read(x, operands, query);

@@ -1,12 +1,12 @@
-/* The values of the delta rule (Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight
-   Programmers, 2021). A value is corrected by what earlier keys give for its key. */
+/* Builds the values of the delta rule (Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight
+   Programmers, 2021). A value is corrected by the value that earlier keys give for its key. */
 #include "builder.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Divides weights that are exponentials by the maximum of their row, the sum over the keys before it: a logit of keys
-   means exp(logit - the row's maximum), as in the definition of `delta`. */
+/* Returns the weights exp(logit) divided by the maximum of their row: exp(logit - the row's maximum). The maximum is
+   over earlier keys. The definition of `delta` requires this. */
 static int relative(struct builder *x, int w, const struct expr *region)
 {
     const struct value v = x->g->value[w];

@@ -1,5 +1,5 @@
 /* Puts users' expressions into the graph. Comparisons of i and j get j alone on one side. So i - j >= 0 is treated
-   like `causal`, and fabs(i - j) <= 8 like `window`. */
+   like `causal`, and fabs(i - j) <= 8 is treated like `window`. */
 #include "builder.h"
 #include "../expression/expression.h"
 
@@ -14,7 +14,7 @@ struct line {
     int64_t i, j, constant;
 };
 
-/* Adds times * e to *out. Returns false if e is not linear in the positions, or may overflow. */
+/* Adds times * e to *out. Returns false if e is not linear in the positions, or if the sum may overflow. */
 static bool add_line(const struct expr *e, int64_t times, struct line *out)
 {
     if (llabs(times) > 1000) return false;
@@ -46,21 +46,22 @@ static const struct expr *query_line(struct builder *x, const struct line *l, in
     return build_add(x, i, build_integer(x, sign * l->constant));
 }
 
-/* Rewrites a <= b (a < b if `strict`) with j alone on one side: 0 <= i - j becomes j <= i. Otherwise returns NULL. */
+/* Rewrites a <= b, or a < b if `strict`, with j alone on one side. For example, 0 <= i - j becomes j <= i. Returns
+   NULL if this is not possible. */
 static const struct expr *compare(struct builder *x, const struct expr *a, const struct expr *b, bool strict)
 {
     struct module *m = x->m;
     if (a->op == EXPR_ABS && b->op == EXPR_INT && llabs(b->integer) < MAX_CONSTANT) {
-        /* |l| <= max becomes l + max >= 0 and max - l >= 0 */
+        /* |l| <= max becomes l + max >= 0 and max - l >= 0. */
         struct line l = {0, 0, 0};
         int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
-        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* with max: low >= 0 and high >= 0 */
+        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* with max added, low >= 0 and high >= 0 */
         low.constant += max;
         high.constant += max;
         const struct line *lines[] = {&low, &high};
         const struct expr *both = NULL, *j = build_index_of(x, x->j);
-        for (int k = 0; k < 2; k++) { /* as in `window`, the lower bound of j comes first */
+        for (int k = 0; k < 2; k++) { /* The lower bound of j comes first, as in `window`. */
             const struct line *one = lines[(k == 0) == (low.j == 1) ? 0 : 1];
             const struct expr *bound = one->j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, one, 1))
                                                   : build_op2(x, EXPR_LE, query_line(x, one, -1), j);
@@ -68,7 +69,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
         }
         return both;
     }
-    struct line l = {0, 0, -(int64_t)strict}; /* l = b - a - strict; the comparison is l >= 0 */
+    struct line l = {0, 0, -(int64_t)strict}; /* l = b - a - strict, so the comparison is l >= 0 */
     if (!add_line(b, 1, &l) || !add_line(a, -1, &l) || l.i == 0 || llabs(l.j) != 1) return NULL;
     const struct expr *j = build_index_of(x, x->j);
     return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
@@ -77,7 +78,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
 /* Values for the leaves of the user's expression. s is NULL in masks and angles. */
 struct leaves {
     const struct expr *s, *position, *t, *element[MAX_OPERANDS];
-    bool narrow; /* computed in the type of sums */
+    bool narrow; /* true if the expression is computed in the type of sums */
 };
 
 static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
@@ -112,7 +113,8 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     case EXPR_INDEX: return value_of(x, (enum expression_name)e->integer, leaves);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        return leaves->narrow ? build_real(x, e->real) : expr_real(x->m, e->real); /* masks and angles are in double */
+        /* Constants in masks and angles are doubles. */
+        return leaves->narrow ? build_real(x, e->real) : expr_real(x->m, e->real);
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -127,7 +129,7 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Copies the expression, with elements of arrays as operands. */
+/* Copies the expression. Elements of arrays become operands. */
 static const struct expr *with_elements(struct builder *x, const struct expression *e, struct leaves *leaves,
                                         struct operands *operands)
 {

@@ -1,5 +1,5 @@
-/* Weights that are inner products of features: the maps of `linear`, and PolySketchFormer's sketches. With two lists
-   of features, the weight is the sum of both inner products. */
+/* Builds weights that are inner products of features: the maps of `linear`, and the sketches of PolySketchFormer. If
+   there are two lists of features, the weight is the sum of two inner products. */
 #include "builder.h"
 #include "../spec/spec.h"
 
@@ -12,7 +12,7 @@ static int map_of(struct builder *x, int v, const struct expr *e)
     return build_map_over(x, &like, like.rank, 1, &v, e);
 }
 
-/* Makes the map e of v and `other`, over the axes of v, which begin with those of `other`. */
+/* Makes the map e of v and `other`, over the axes of v. The first axes of v must be the axes of `other`. */
 static int map_of_both(struct builder *x, int v, int other, const struct expr *e)
 {
     struct value like = x->g->value[v];
@@ -42,7 +42,7 @@ static int softmax_rows(struct builder *x, int v)
 }
 
 /* Makes the features of queries or keys, in one or two lists. Returns the number of lists. For favor_positive and
-   favor_trig, sets *half to half the squared norm. */
+   favor_trig, sets *half to half the squared norm of each row. */
 static int features(struct builder *x, int v, bool query, int *list, int *half)
 {
     const struct similarity *o = &x->spec->similarity;
@@ -65,7 +65,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
         int c = build_axis(x, "c", x->spec->head_dim);
         int w = query ? build_param(x, "features.wq", INITIAL_IDENTITY, 4, (int[]){x->kv, x->member, x->d, c})
                       : build_param(x, "features.wk", INITIAL_IDENTITY, 3, (int[]){x->kv, x->d, c});
-        if (query && x->of_keys) { /* the matrix of the only query head */
+        if (query && x->of_keys) { /* This reads the matrix of the only query head. */
             struct ref only = graph_ref(x->g, w, NULL);
             only.sub[1] = build_integer(x, 0);
             w = graph_map(x->g, 3, (int[]){x->kv, x->d, c}, 1, &only, a);
@@ -118,7 +118,7 @@ int build_linear(struct builder *x, int q, int k)
     }
     int count = lists;
     if (o->features == FEATURE_TAYLOR1) w = build_add(x, w, build_real(x, 1));
-    if (o->features == FEATURE_FAVOR_TRIG) /* times exp(half) of query and key */
+    if (o->features == FEATURE_FAVOR_TRIG) /* The weight is multiplied by exp(half) of the query and of the key. */
         for (int side = 0; side < 2; side++) {
             refs[count] = graph_ref(x->g, half[side], NULL);
             w = build_mul(x, w, build_op1(x, EXPR_EXP, build_operand(x, count++)));
@@ -139,7 +139,7 @@ static int gelu(struct builder *x, int v)
     return map_of(x, v, build_mul(x, build_mul(x, a, build_real(x, 0.5)), build_add(x, t, build_real(x, 1))));
 }
 
-/* PolySketchFormer's network, appendix D: maps each row to similarity.sketch elements along "r". */
+/* Maps each row to similarity.sketch elements along axis "r" by the network of PolySketchFormer, appendix D. */
 static int net(struct builder *x, int v, const char *name)
 {
     struct arena *arena = x->m->arena;
@@ -157,8 +157,8 @@ static int net(struct builder *x, int v, const char *name)
     return v;
 }
 
-/* PolySketchFormer's algorithms 1 and 2: sketches the tensor power x^degree of each row, along r. Degree 1: the
-   rows. */
+/* Sketches the tensor power x^degree of each row, along r, by algorithms 1 and 2 of PolySketchFormer. For degree 1,
+   the result is the rows. */
 static int sketch(struct builder *x, int v, int64_t degree, const char *path)
 {
     const struct similarity *o = &x->spec->similarity;

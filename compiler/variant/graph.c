@@ -1,5 +1,5 @@
 /* Builds the graph of the quadratic form of a spec. The mask is the region of the sums over keys. The graph is
-   simple; passes make it fast. */
+   simple, and passes make it fast. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -9,7 +9,7 @@
 
 /* ---- projection (Wang et al., Linformer, 2020, section 4): weighted sums of all keys replace the keys ---- */
 
-/* Returns weighted sums of the rows v: `linformer` rows along s, by a matrix [s, j]. */
+/* Returns `linformer` weighted sums of the rows v, along axis s. The weights are a matrix [s, j]. */
 static int project(struct builder *x, int v, const char *name, int last)
 {
     int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, INITIAL_NORMAL, 2, (int[]){s, x->j});
@@ -19,8 +19,8 @@ static int project(struct builder *x, int v, const char *name, int last)
 
 /* ---- dropout (Srivastava et al., 2014; of the weights of attention: Vaswani et al., 2017) ---- */
 
-/* Returns the weights w times 0 or 1 / (1 - dropout). If w is a map, the factor becomes part of its formula, where
-   passes look for powers. */
+/* Returns the weights w times 0 or 1 / (1 - dropout). If w is a map, the factor becomes part of its formula, because
+   passes look for powers there. */
 static int drop(struct builder *x, int w)
 {
     const struct expr *high = build_mul(x, build_index_of(x, x->b), build_integer(x, INT64_C(1) << 32)),
@@ -36,7 +36,7 @@ static int drop(struct builder *x, int w)
 
 /* ---- the denominator ---- */
 
-/* Returns exp(sink). A constant is evaluated here. */
+/* Returns exp(sink). If the sink is a constant, evaluates it. */
 static const struct expr *build_sink(struct builder *x, struct operands *operands)
 {
     static const double MAX_CONSTANT_SINK = 700;
@@ -48,8 +48,8 @@ static const struct expr *build_sink(struct builder *x, struct operands *operand
     return build_op1(x, EXPR_EXP, sink);
 }
 
-/* Makes the output `statistics`, the denominator of each row or its logarithm. `denominator` is an expression over
-   the operands. A sum of weights of 0 stands for a row that sees no key. */
+/* Makes the output `statistics`: the denominator of each row, or its logarithm. `denominator` is an expression over
+   the operands. If the sum of weights is 0, the row is treated as one that sees no key. */
 static void build_statistics(struct builder *x, const struct operands *operands, const struct expr *denominator)
 {
     const int row[] = {x->b, x->kv, x->member, x->i};
@@ -57,7 +57,8 @@ static void build_statistics(struct builder *x, const struct operands *operands,
     const struct expr *zero = build_real(x, 0), *unseen = logarithms ? expr_real(x->m, -INFINITY) : zero,
                       *e = logarithms ? build_op1(x, EXPR_LOG, denominator) : denominator;
     struct operands own = *operands;
-    own.ref[0] = own.ref[1]; /* the sum of the values has one more axis */
+    /* Operand 0, the sum of the values, has an axis that rows do not have. So it is replaced. */
+    own.ref[0] = own.ref[1];
     e = build_choose(x, build_op2(x, EXPR_EQ, build_operand(x, 1), zero), unseen, e);
     graph_output(x->g, "statistics", graph_map(x->g, 4, row, own.count, own.ref, e));
 }
@@ -80,7 +81,7 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     return builder;
 }
 
-/* `prepared`: the keys are prepared. `drops`: with dropout. */
+/* Builds the graph. If `prepared`, the keys are prepared. If `drops`, there is dropout. */
 static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
                            struct diagnostics *d)
 {
@@ -90,16 +91,15 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
     const int given = k;
-    if (spec->values_are_keys && !prepared) /* a state stores prepared keys and separate values */
+    if (spec->values_are_keys && !prepared) /* A state stores prepared keys, so its values are separate. */
         x->g->value[v].within = (struct within){"k", x->d};
-    if (!prepared)
-        k = build_prepared(x, k, false, x->j); /* a separate statement, because the order of calls decides the
-                                                  numbers of values */
+    if (!prepared) /* This is a separate statement, because the order of calls decides the numbers of values. */
+        k = build_prepared(x, k, false, x->j);
     q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);
         v = project(x, v, "project.f", x->e);
-        x->j = module_find_axis(x->m, "s"); /* now the weighted sums are the keys */
+        x->j = module_find_axis(x->m, "s"); /* Now the weighted sums take the place of the keys. */
     }
     build_decay_sums(x);
     if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, given, k, v);
@@ -126,7 +126,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
-    /* a denominator of 0 gives the result 0 */
+    /* If the denominator is 0, the result is 0. */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
     graph_output(
         x->g, "out",

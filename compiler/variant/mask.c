@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a && b; NULL stands for true. */
+/* Returns a && b. NULL stands for true. */
 static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
 }
 
-/* Returns the condition that the position is in a range first[k], …, last[k], as a balanced tree. */
+/* Returns the condition that the position is in one of the ranges first[k], …, last[k]. The condition is a balanced
+   tree. */
 static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first,
                                 const int64_t *last, int ranges)
 {
@@ -31,7 +32,7 @@ static int compare_positions(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the condition that the query or key is a global token. Adjacent tokens are merged. */
+/* Returns the condition that the query or the key is a global token. Adjacent global tokens become one range. */
 static const struct expr *global(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
 {
     int64_t zero = 0, end = o->count - 1;

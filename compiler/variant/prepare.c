@@ -1,4 +1,4 @@
-/* The steps of `prepare`, which change queries and keys: norms, rotary position embeddings, scales. */
+/* Builds the steps of `prepare`, which change queries and keys: norms, rotary position embeddings and scales. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- each step makes a new value with the same axes as before; the last axis is d ---- */
+/* ---- each step makes a new value with the same axes; the last axis is d ---- */
 
 /* The maximum turn of a pair from one position to the next, in radians. Sines of larger angles are inaccurate. */
 static const double MAX_TURN = 1e6;
@@ -16,10 +16,10 @@ struct angle {
     const struct expr *e;
     struct ref table[MAX_OPERANDS];
     int tables;
-    bool infinite; /* an element of a table is infinite or NaN */
+    bool infinite; /* true if an element of a table is infinite or NaN */
 };
 
-/* Returns e with a table for each real subexpression of the pair alone. */
+/* Returns e with a table in place of each real subexpression that depends only on the pair. */
 static const struct expr *tabulated(struct builder *x, const struct expr *e, int pair, struct angle *angle)
 {
     const int arity = expr_arity(e->op);
@@ -45,7 +45,7 @@ static const struct expr *tabulated(struct builder *x, const struct expr *e, int
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Makes the angle of pair t: the user's expression, or position * base^(-2t/dims). */
+/* Makes the angle of pair t. It is the user's expression, or position * base^(-2t/dims). */
 static struct angle angle_of(struct builder *x, const struct prepare *step, const struct expr *position, int sequence,
                              int pair)
 {
@@ -71,8 +71,8 @@ static struct angle angle_of(struct builder *x, const struct prepare *step, cons
     return angle;
 }
 
-/* Rotates pair t of each row by an angle a: (x, y) becomes (x cos a - y sin a, y cos a + x sin a). Other elements
-   than first … first + dims - 1 stay. */
+/* Rotates pair t of each row by an angle a: (x, y) becomes (x cos a - y sin a, y cos a + x sin a). Only elements
+   first … first + dims - 1 change. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
@@ -96,7 +96,7 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
         pair = build_divide(x, d, build_integer(x, 2));
     }
     other = build_add(x, other, build_integer(x, step->first));
-    const struct expr *inside = NULL; /* whether the element is rotated; NULL: all are */
+    const struct expr *inside = NULL; /* the condition that the element is rotated, or NULL if all elements are */
     if (dims < all) {
         inside = build_op2(x, EXPR_AND, build_op2(x, EXPR_LE, build_integer(x, 0), d),
                            build_op2(x, EXPR_LT, d, build_integer(x, dims)));
@@ -146,6 +146,6 @@ bool prepares_keys(const struct spec *spec)
 {
     bool any = false;
     for (int k = 0; k < spec->prepares; k++)
-        any |= spec->prepare[k].kind != PREPARE_SCALE; /* a scale applies only to queries */
+        any |= spec->prepare[k].kind != PREPARE_SCALE; /* A scale applies only to queries. */
     return any;
 }

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* Returns the ALiBi slope of head h, for any number H of heads. n = 2^floor(log2 H).
-   - h < n: 2^(-8 (h + 1) / n), as for n heads
-   - h >= n: 2^(-8 (2 (h - n) + 1) / (2 n)), every second slope of 2 n heads */
+/* Returns the ALiBi slope of head h, for any number H of heads, with n = 2^floor(log2 H).
+   - For h < n, it is 2^(-8 (h + 1) / n), as for n heads.
+   - For h >= n, it is 2^(-8 (2 (h - n) + 1) / (2 n)), which is every second slope of 2 n heads. */
 static const struct expr *alibi_slope(struct builder *x)
 {
     const struct expr *heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)), *h = build_head(x);

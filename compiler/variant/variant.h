@@ -1,4 +1,4 @@
-/* Builds a graph, which defines the result, from a spec. Only this folder has names of variants. */
+/* Builds a graph from a spec. The graph defines the result. Only this folder has names of variants. */
 #ifndef ATTNC_VARIANT_H
 #define ATTNC_VARIANT_H
 
@@ -6,12 +6,12 @@
 
 /* Returns the graph of the quadratic form. Returns NULL after an error. (graph.c) */
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d);
-/* Like build_graph without dropout, for decoding. (graph.c) */
+/* Like build_graph, but without dropout, for decoding. (graph.c) */
 struct graph *build_graph_without_dropout(struct arena *arena, const struct spec *spec, struct diagnostics *d);
-/* A state can store prepared keys: keys after the steps of `prepare`. (graph.c, prepare.c)
-   - build_graph_of_prepared: without dropout, for prepared keys
-   - build_graph_that_prepares: prepares n_q new keys, at the last n_q of n_k positions
-   - prepares_keys: whether the spec has steps for keys */
+/* Graphs for states that store prepared keys, which are keys after the steps of `prepare`. (graph.c, prepare.c)
+   - build_graph_of_prepared returns a graph without dropout that reads prepared keys.
+   - build_graph_that_prepares returns a graph that prepares n_q new keys, at the last n_q of n_k positions.
+   - prepares_keys returns whether the spec has steps for keys. */
 struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 bool prepares_keys(const struct spec *spec);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { COLUMNS = 44 }; /* a line breaks at the first blank after this number of characters */
+enum { COLUMNS = 44 }; /* A line is broken at the first blank after this number of characters. */
 
 /* Appends s to a quoted string, in left-aligned lines of about COLUMNS characters. */
 static void add_lines(struct text *out, const char *s, const char *indent)
@@ -58,7 +58,7 @@ static void add_value(const struct graph *g, int number, struct text *out)
         for (int l = 0; l < k; l++) again |= v->operand[l].of == v->operand[k].of;
         if (!again) text_add(out, "    n%d -> n%d;\n", v->operand[k].of, number);
     }
-    /* An array of ids is not an operand of the value, but gets an edge. */
+    /* An array of ids is not an operand of the value, but the picture has an edge for it. */
     for (int k = 0; k < g->values && v->op != GRAPH_PARAM; k++) {
         const struct value *ids = &g->value[k];
         if (ids->op == GRAPH_PARAM && ids->integers &&

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns an extent: a number, or the name of a size that the caller passes. */
+/* Returns the extent of an axis: a number, or the name of a size that the caller passes. */
 static json_t *extent(const char *text)
 {
     char *end;
@@ -37,8 +37,8 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* Lists the arrays that an entry point accesses in this way, without parameters. The list of backward has no arrays
-   of forward. */
+/* Lists the arrays that an entry point accesses in this way, without parameters. The list of backward leaves out the
+   arrays of forward. */
 static json_t *arguments(const struct unit *p, enum entry entry, enum array_access access)
 {
     json_t *list = json_array();
@@ -69,7 +69,7 @@ static json_t *parameters(const struct unit *p)
     return list;
 }
 
-/* Lists all arrays of forward and, if the kernel has gradients, of backward. */
+/* Lists all arrays of forward. If the kernel has gradients, also lists all arrays of backward. */
 static json_t *arrays(const struct unit *p)
 {
     static const char *const access[] = {
@@ -224,7 +224,8 @@ static json_t *functions(const struct unit *p)
     return made;
 }
 
-/* Lists the parts of the gradients in their order. "from" is the number of keys from which a part is used. */
+/* Lists the parts of the gradients in the order in which they run. "from" is the number of keys from which a part is
+   used. */
 static json_t *gradient_parts(const struct unit *p)
 {
     json_t *list = json_array();
@@ -253,7 +254,7 @@ static json_t *gradients(const struct unit *p)
                      (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
 }
 
-/* Returns the value of each knob for the first kernel and its gradients. */
+/* Returns the value of each knob in the first kernel and in its gradients. */
 static json_t *taken(const struct unit *p)
 {
     json_t *made = json_object(), *of_backward = p->backwards ? json_object() : NULL;
@@ -272,8 +273,8 @@ static json_t *taken(const struct unit *p)
     return made;
 }
 
-/* Appends the knobs of forward or of the gradients. `usual` is the default of the quadratic form on the first
-   target, `usual_linear` that of the linear form. */
+/* Appends the knobs of forward or of the gradients. `usual` is the default on the first target for the quadratic
+   form, and `usual_linear` the default for the linear form. */
 static void add_knobs(const struct unit *p, bool backward, json_t *list)
 {
     const struct defaults *u = &p->defaults[0];
@@ -304,7 +305,8 @@ static json_t *knobs(const struct unit *p)
     return list;
 }
 
-/* Lists the versions of each target. A kernel is used for `from` keys and more; `kernel` is its index. */
+/* Lists the versions of each target. A version is used for `from` keys and more. `kernel` is the index of its
+   kernel. */
 static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();
@@ -339,7 +341,7 @@ bool emit_json(const struct unit *p, struct text *out)
     json_decref(outputs);
     json_t *seed = spec->similarity.has_seed ? json_integer((json_int_t)spec->similarity.seed) : json_null();
     if (spec->similarity.has_seed &&
-        spec->similarity.seed > INT64_MAX) { /* the JSON library has no integer that large */
+        spec->similarity.seed > INT64_MAX) { /* The JSON library has no integer type for such a seed. */
         json_decref(seed);
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }

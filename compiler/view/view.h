@@ -5,15 +5,16 @@
 
 #include "../driver/driver.h"
 
-/* Append the text of NAME.dot (dot.c) and of NAME.json (json.c). emit_json returns false if memory runs out. */
+/* These functions append the text of NAME.dot (dot.c) and of NAME.json (json.c). emit_json returns false if memory
+   runs out. */
 void emit_dot_file(const struct unit *p, struct text *out);
 bool emit_json(const struct unit *p, struct text *out);
 
-/* Returns the name of value `number`: "q" for an array, otherwise "v7". */
+/* Returns the name of value `number` of the graph, such as "q" for an array and "v7" for another value. */
 const char *view_name(const struct graph *g, int number);
-/* Append text to *out:
-   - view_expr: an expression of value v, "v3 * v4 + 1"
-   - view_value: how v is computed, "sum over j of v3 * v" */
+/* These functions append text to *out:
+   - view_expr: an expression of value v, such as "v3 * v4 + 1"
+   - view_value: how v is computed, such as "sum over j of v3 * v" */
 void view_expr(const struct graph *g, const struct value *v, const struct expr *e, struct text *out);
 void view_value(const struct graph *g, const struct value *v, struct text *out);
 /* Returns the length of the text without blanks and newlines at its end. */

@@ -75,9 +75,8 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        kernel of f64. A row of its strides is one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens,
-        for example by the tokens
-                       of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the
+                       tokens of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
 /* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
@@ -148,9 +147,8 @@ struct attn_kernel {
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
-    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides,
-        and the size of
-                                      the latter; 0: there is none */
+    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides, and the size
+                                      of the latter; 0: there is none */
 };
 
 #elif ATTNRT_TYPES != 7

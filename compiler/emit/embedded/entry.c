@@ -2,24 +2,25 @@
    with kernel.c.
    - version: the code of the kernel for one target and one algorithm
    - task: the work that a thread takes at a time
-   - part of backward: loops that compute some of the gradients (struct part in kernel.c is something else) */
+   - part of backward: loops that compute some of the gradients. struct part in kernel.c is something else. */
 
 /* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
 #if PHASES
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; or NULL */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
 #endif
-    int64_t tile; /* queries of a task; 0: all of a key/value head; -1: all of a query head */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair, or per token; the other is 0 */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 #if TASKS_OF_KEYS
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
-                                                                query head */
+    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
 #endif
 #if BACKWARD
     int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part, or NULL */
+    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
 #if IDLE
     int idle; /* the part has nothing to compute */
 #endif
@@ -35,13 +36,13 @@ struct version {
     int in_order; /* tiles of a head add to shared sums in order */
 #endif
 #if BY_HEADS
-    int by_heads; /* query heads that share keys are in the place of queries */
+    int by_heads; /* query heads that share keys take the place of queries */
 #endif
 #if FAR_QUERIES
     int64_t apart; /* positions between neighbouring queries of a task */
 #endif
 #if PHASES
-    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; slots per thread */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 #if IDS
     int any_order; /* the ids of the keys may be in any order */
@@ -58,13 +59,13 @@ struct version {
 };
 
 #if BY_SCHEDULE
-/* The version depends on the number of keys, as `schedule:` says. */
+/* The version depends on the number of keys, because `schedule:` says so. */
 #elif BY_FORM
-/* With many keys, the linear form takes less work. */
+/* For many keys, version() chooses the linear form, because it takes less work. */
 #endif
 #if FEW
-/* Whether a few queries take less time one by one than as a tile. A row takes the time of 10 vectors more, a tile that
-   of 40, measured with AVX2 and SSE2. */
+/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
+   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
@@ -72,8 +73,8 @@ INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 }
 
 #if BY_HEADS
-/* MANY_HEADS selects heads in the lanes, if at least MIN_HEADS query heads share keys. Several queries also need a
-   single key/value head. */
+/* With MANY_HEADS, each vector lane has a query head. It is used if MIN_HEADS or more query heads share keys. If
+   there are several queries, all query heads must share one key/value head. */
 enum { MANY_HEADS = -1 };
 #endif
 /* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
@@ -88,8 +89,8 @@ CHOICE
 #if FEW
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys, or MANY_ROWS for queries in the lanes. Calls that save
-   values, or have many queries, are MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
+   queries, because its queries are in the lanes. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -127,8 +128,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room, at least one per processor. OpenMP's default may
-   change later. */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -139,7 +140,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. More than processors only if the workspace has room. */
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -154,8 +155,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 }
 
 #if PHASES
-/* Sets `part` to the share of thread `number` of `there` threads on a head. The workspace has room for `threads`
-   threads; OpenMP may have started fewer. */
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -170,7 +171,8 @@ static void together(const struct version *v, int threads, int number, int there
 }
 
 #if IDS
-/* Whether ids decrease from a key to the next. Carried sums need ascending ids, so that keys of one id are adjacent. */
+/* Returns whether an id is smaller than the id of the previous key. Carried sums need ascending ids, so that keys
+   with one id are adjacent. */
 static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 {
     for (int64_t b = 0; b < batch; b++, id += n)
@@ -184,8 +186,11 @@ static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 PARAMS_FUNCTIONS
 
 #if STRIDED
-/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
-   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
+   `given` is NULL, the array is contiguous. Returns an error if
+   - a stride is negative,
+   - the offset of an element overflows, or
+   - the array is not aligned to its elements. */
 static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
     size_t element)
 {
@@ -222,7 +227,7 @@ PARAM_ROW_VALUES
 
 #endif
 #if SEVERAL
-/* Returns the largest workspace of a thread, over all versions for up to n_k keys. */
+/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {LENGTHS};
@@ -279,7 +284,7 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
 }
 
-/* Adds x to high + low. `low`: what rounding `high` has lost. */
+/* Adds x to high + low. `low` is the rounding error of `high`. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
     const double sum = *high + x, added = sum - *high;
@@ -287,7 +292,7 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums, and copies these for the queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -313,8 +318,8 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
 #endif
 #if TILES
 /* ==== tables of the tiles of masks ==== */
-/* Sets a table of masks with `axes` axes before rows and columns, and returns its bytes. `size` and `stride` have all
-   axes. */
+/* Sets the table of the tiles of some masks, and returns its bytes. The masks have `axes` axes before rows and
+   columns. `size` and `stride` have all axes. */
 static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, const int64_t *size, const int64_t *stride,
     unsigned char *tile)
 {
@@ -332,7 +337,7 @@ static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, con
     return whole_lines(bytes_times(strips, t->tiles_of_strip));
 }
 
-/* Sets the tables of a call, which begin at `at`, and returns their bytes. */
+/* Sets the tables of the tiles of masks in struct call. They begin at `at`. Returns their bytes. */
 static size_t set_tiles(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -372,7 +377,7 @@ static void set_corrected(struct call *call, unsigned char *at)
 
 #endif
 #if SHARED
-/* Returns the workspace of a thread, in bytes, for the programs that run before those of the result. */
+/* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
 static size_t first_bytes_a_thread(void)
 {
     size_t bytes = 0;
@@ -387,7 +392,7 @@ static size_t first_bytes_a_thread(void)
     return bytes;
 }
 
-/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+/* Returns the bytes of the workspace that all threads of a call share. */
 static size_t call_bytes(const struct attn_problem *p)
 {
     size_t bytes = 0;
@@ -447,13 +452,14 @@ struct work {
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* bytes of the workspace for each thread */
+    size_t bytes; /* bytes of workspace per thread */
 #if PHASES
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 #endif
 };
 
-/* Returns a number for the calling thread. omp_get_thread_num may belong to another OpenMP library. */
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -476,7 +482,8 @@ static void in_threads(struct work *w, void (*on)(void *work))
 #if IN_ORDER
 /* Runs the tasks of a version whose tiles add to shared sums in order.
    - Each thread first computes equally many whole heads, without waiting.
-   - The threads share the tiles of the other heads. A tile adds to a position after the previous tile has. */
+   - The threads share the tiles of the other heads. A tile adds to a position only after the previous tile has added
+     to it. */
 static void work_in_order(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -526,7 +533,7 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* w->there is final, and `together` may divide the workspace */
+    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 #else
@@ -534,8 +541,8 @@ static void work_on(void *work)
 #endif
 }
 
-/* Returns the number of threads with enough work: 2^18 multiply-adds each, about the time to wake a thread. A head
-   costs about 2^15. */
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -564,7 +571,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
     int64_t tasks = p->batch * heads;
 #if FAR_QUERIES
-    /* `apart` tasks cover `far` positions, each every `apart`-th query */
+    /* `apart` tasks cover `far` positions. A task has every `apart`-th query of these positions. */
     const int64_t far = this->tile * this->apart;
     tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
 #else
@@ -592,7 +599,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #if PHASES
 #if IDS
 #if CARRIED
-    const int ordered = this->any_order || call->kept; /* with a state, SPEC_extend has checked the ids */
+    const int ordered = this->any_order || call->kept; /* in a call with a state, SPEC_extend has checked the ids */
 #else
     const int ordered = this->any_order;
 #endif
@@ -605,7 +612,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 }
 
 #if TILES
-/* Fills strips of the tables until none is left. */
+/* Fills strips of the tables of tiles until all strips are filled. */
 static void work_on_tiles(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -629,7 +636,7 @@ static void work_on_tiles(void *work)
     }
 }
 
-/* Makes the tables of a call, on at most `threads` threads. */
+/* Fills the tables of the tiles of all masks, on at most `threads` threads. */
 static void make_tiles(const struct call *call, int threads)
 {
     const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */
@@ -646,7 +653,7 @@ static void make_tiles(const struct call *call, int threads)
 
 #endif
 #if PREFIX_SUMS
-/* Makes the prefix sums of a call. Each thread has `bytes` of `work`. */
+/* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
@@ -687,7 +694,8 @@ SAVED_VALUES
 
 #endif
 #if VALUES_ARE_KEYS
-/* Like attn_problem_check. Values that are the first elements of keys get the strides of keys. */
+/* Like attn_problem_check, for kernels whose values are the first elements of the keys. The values get the strides
+   of the keys. */
 static int check_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
     struct attn_problem *filled)
 {
@@ -791,19 +799,19 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 
 #if BACKWARD
 /* ==== the gradients ==== */
-/* Backward runs in parts. The first computes the saved values, unless forward has. Later ones compute some of the
-   gradients. */
+/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
+   computes some of the gradients. */
 WANTED_FUNCTIONS
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* unused if every target has one version of each part */
+    (void)n_k; /* n_k is unused if every target has one version of each part */
     switch (part) {
 PART_CHOICES
     }
 }
 
-/* The numbers of keys at which a part may change its version. */
+/* From each of these numbers of keys on, a part of backward may have another version. */
 static const int64_t part_from[] = {
 #if PARTS_BY_LENGTH
     PART_LENGTHS
@@ -813,8 +821,8 @@ static const int64_t part_from[] = {
 };
 
 #if PREFIX_GRADIENTS
-/* Replaces a head's gradients of the prefix sums by their sums from the last position to the first: the gradients of
-   the terms. */
+/* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of
+   the gradients from its position to the last. */
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
@@ -839,7 +847,7 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 
-/* Makes the gradient of the terms, if the call wants a gradient that needs it. */
+/* Computes the gradients of the terms of prefix sums, if the call wants a gradient that needs them. */
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
@@ -847,7 +855,7 @@ static int make_prefix_gradients(const struct call *call, int threads, unsigned 
 }
 
 #endif
-/* Returns the largest workspace of a thread, over all versions of parts for up to n_k keys. */
+/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
 #if PREFIX_SUMS
@@ -865,8 +873,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
 }
 
 #if TOTALS
-/* Sets pointers to the wanted gradients in `to`, and to the arrays at `left`. A part of backward fills these arrays
-   for later parts. Returns their bytes if all are needed. */
+/* Sets pointers to the wanted gradients in `to`, and to arrays in the memory at `left`. One part of backward fills
+   these arrays, and later parts read them. Returns the bytes that all the arrays need. */
 static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -888,10 +896,10 @@ static size_t sums_bytes(const struct attn_problem *p)
     return bytes_times(bytes_times(bytes_times(ROW_OF_SUMS * sizeof(REAL), p->batch), p->heads), p->n_q);
 }
 
-/* Returns the bytes of call->progress: for each head, its tiles + 1. */
+/* Returns the size of call->progress in bytes. A head has one number for each tile, and one more. */
 static size_t progress_bytes(const struct attn_problem *p)
 {
-    int64_t most = 0; /* over all versions for up to n_k keys */
+    int64_t most = 0; /* the most over all versions for up to n_k keys */
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= p->n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
@@ -908,8 +916,8 @@ SUMS_VALUES
 }
 
 #endif
-/* Returns the bytes of backward's shared workspace: arrays for later parts, and the saved values if forward has not
-   saved them. */
+/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
+   room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), SAVED_COUNT + ROW_SUM_COUNT);

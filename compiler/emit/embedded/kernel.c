@@ -27,10 +27,11 @@
 /* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
 enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2, MASK_AXES = 2 };
 struct mask_tiles {
-    const uint8_t *flag; /* [masks, rows, columns]; masks have up to MASK_AXES axes, of these sizes and strides */
+    const uint8_t *flag; /* [masks, rows, columns]. The axes of masks have the sizes `size` and the strides `stride`. */
     uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
     int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
-    int64_t size[MASK_AXES], stride[MASK_AXES], row, column; /* row, column: strides */
+    /* `row` and `column` are the strides of rows and columns */
+    int64_t size[MASK_AXES], stride[MASK_AXES], row, column;
 };
 
 #endif
@@ -39,28 +40,30 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const struct SPEC_params *params;
     ARRAY_MEMBERS
 #if TILES
-    struct mask_tiles mask_tiles[TILES]; /* of TILED_NAMES */
+    struct mask_tiles mask_tiles[TILES]; /* the tables of TILED_NAMES */
 #endif
 #if BACKWARD
     ROW_MEMBERS
 #endif
 #if CARRIED
     unsigned char *kept; /* the sums of all heads in the caller's state, or NULL */
-    int64_t start, summed; /* the position of the sequence's first token; the sums contain the keys before `summed` */
+    /* start: the position of the sequence's first token; summed: the sums contain the keys before this position */
+    int64_t start, summed;
 #if FOLDS
-    const unsigned char *folded; /* a second state's sums, over p.n_k keys, to add to `kept` */
+    const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 #endif
 #endif
 #if NUMBERED
-    int64_t first_sequence, other_sequences; /* extend computes some sequences at a time: the first one, and how many
-                                                others the batch has */
+    /* extend computes some sequences of the batch at a time. first_sequence is the first of them. other_sequences is
+       the number of sequences that are not computed. */
+    int64_t first_sequence, other_sequences;
 #endif
 #if READ_FIRST
     int64_t dropped; /* keys between the first and last ones, which the state does not store */
 #endif
 #if IN_ORDER
-    /* progress[head][1 + tile] = n: the tile has added to positions 0 to n - 1. NULL: one thread computes all tiles of
-       a head. */
+    /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
+       computes all tiles of a head. */
     int64_t *progress, tiles;
 #endif
 };
@@ -70,7 +73,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 #if TRUNCATES
-/* truncates x, clipped to 2^62 in size; NaN becomes 0 */
+/* Truncates x. The absolute value is at most 2^62. NaN becomes 0. */
 INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
 #endif
 
@@ -129,14 +132,18 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number `number` of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1 */
-    int64_t *folded, segments; /* segments added to each group; segments of earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread; of all threads; of chunks' sums */
-    const struct attn_team *team; /* the caller's threads; NULL: OpenMP's */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
 };
 
-/* Returns the chunks of a segment, at most `window`. Threads get equally many chunks, in few segments. */
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -144,8 +151,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group in order. await_segment waits for those before `segment`; pass_segment announces
-   `segment`. */
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -187,9 +194,10 @@ union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t half)
 {
     const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
-    union bits made = {x + (113u << 23)}; /* subnormal: adds and subtracts a leading one */
+    union bits made = {x + (113u << 23)}; /* for subnormal numbers, adds and subtracts a leading one */
     made.value -= 0x1p-14f;
-    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity, NaN */
+    /* the second 112 << 23 is for infinity and NaN */
+    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0);
     made.bits |= sign;
     return made.value;
 }
@@ -197,15 +205,15 @@ INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
 {
     const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
     uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
-    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* subnormal: adding 0.5f has rounded it */
-    if (size.bits >= 0x477ff000) x = 0x7c00; /* from 65520 on: infinity */
+    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* for subnormal numbers, adding 0.5f has rounded x */
+    if (size.bits >= 0x477ff000) x = 0x7c00; /* numbers from 65520 on become infinity */
     if (value != value) x = 0x7e00;
     return (uint16_t)(x | (given.bits >> 16 & 0x8000));
 }
 
 #endif
 #if INTEGERS
-/* The minimum and maximum of ids in a range of positions. Before position 0 an id is INT64_MIN. */
+/* The minimum and maximum of ids in a range of positions. Positions before 0 have the id INT64_MIN. */
 struct ids {
     int64_t min, max;
 };
@@ -235,7 +243,8 @@ struct ids {
 };
 #endif
 typedef uint8_t flags __attribute__((vector_size(32)));
-/* Returns whether all, and whether any, flags from <= x < to are true in rows first … end - 1. A row has n flags. */
+/* Returns whether all flags at from <= x < to are true in rows first … end - 1, as `min`, and whether any is, as
+   `max`. A row has n flags. */
 INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     flags some = {0}, zeros = {0};
@@ -267,13 +276,13 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
     return flags_of_rows(flag, 0, 0, 1, from, to);
 }
 #if TILES
-/* Does the same by a table. Tiles that are partly in the range count as a whole, so `min` may be smaller and `max`
-   larger. The rows are numbered through all masks. */
+/* Like flags_of_rows, but reads the table of the tiles. A tile that is partly in the range counts as a whole. So
+   `min` may be smaller and `max` larger. Rows are numbered through all masks. */
 INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
 {
     const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
         right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* rows of several masks */
+    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* the rows belong to several masks */
     for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
         const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
         for (int64_t x = left; x < right; x++) seen |= tile[x];
@@ -285,8 +294,8 @@ INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int6
 struct run {
     int64_t from, to;
 };
-/* Moves *run to the next columns, at most `most` and before `end`. It is within tiles with a true flag in these
-   rows. Returns whether there are any. */
+/* Moves *run to the next columns before `end` whose tiles have a true flag in rows `first` to `end_row` - 1. A run
+   has at most `most` columns. Returns 0 if no columns are left. */
 INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
     int64_t end)
 {
@@ -302,7 +311,7 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
     return run->from < run->to;
 }
 #endif
-/* Returns the flag at position x of n, or the one at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
     return flag[max(min(x, n - 1), 0)];
@@ -317,7 +326,7 @@ struct box {
     int axes;
     int64_t sub[MAX_BOX];
 };
-/* Sets *offset to that of the first row. Returns 0 if there is no row. */
+/* Sets *offset to the offset of the first row of a box. Returns 0 if the box has no row. */
 INLINE int first_of_box(struct box *box, int axes, const int64_t *strides, const int64_t *first, const int64_t *last,
     int64_t *offset)
 {
@@ -348,12 +357,12 @@ INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *f
 
 #endif
 #if DECLARED
-/* Returns the integer at position x of n, or the one at the nearest end. */
+/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end. */
 INLINE int64_t id_along(const int32_t *id, int64_t x, int64_t n, int64_t stride)
 {
     return id[max(min(x, n - 1), 0) * stride];
 }
-/* The minimum and maximum over the positions from <= x < to of the rows of a box. */
+/* Returns the minimum and maximum of the integers at positions from <= x < to in the rows of a box. */
 INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides, const int64_t *first,
     const int64_t *last, int64_t stride, int64_t from, int64_t to)
 {
@@ -373,12 +382,12 @@ INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides
 
 #endif
 #if DECLARED_FLAGS
-/* Returns the flag at position x of n, or the one at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
 INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
 {
     return flag[max(min(x, n - 1), 0) * stride];
 }
-/* Whether all and whether any of the flags from <= x < to are true in the rows of a box. */
+/* Returns `min`: whether all flags at from <= x < to in the rows of a box are true, and `max`: whether any is true. */
 INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *strides, const int64_t *first,
     const int64_t *last, int64_t stride, int64_t from, int64_t to)
 {
@@ -406,7 +415,7 @@ INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *str
 
 #endif
 #if LISTS
-/* Whether rows from … to - 1 have an element that is at least low and below end. A row has n elements. */
+/* Returns whether rows from … to - 1 have an element that is at least `low` and below `end`. A row has n elements. */
 INLINE int any_id(const int32_t *id, int64_t n, int64_t from, int64_t to, int64_t low, int64_t end)
 {
     int any = 0;

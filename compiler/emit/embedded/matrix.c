@@ -1,11 +1,14 @@
-/* Template of products on matrix units (AMX), and of functions that pack operands. The macros for instructions are in
-   tiles.c.
-   - paired: elements t and t + 1 of a column, t even, are adjacent. Element [t][x] is b[t / 2 * b_row + 2 * x + t % 2].
-   - terms of bf16: a number is a sum of up to three bf16 numbers, each the rounded error of those before. */
+/* Template of products on matrix units (AMX), and of functions that pack operands. The macros for instructions are
+   in tiles.c.
+   - paired: elements t and t + 1 of a column, t even, are adjacent. Element [t][x] is b[t / 2 * b_row + 2 * x + t %
+     2].
+   - terms: up to three bf16 numbers whose sum approximates a number. Each term is the rounding error of the terms
+     before it. */
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`.
-   - 16 or 32 rows r, 16 or 32 lanes x, 32 * steps terms t; b is paired
-   - tile registers: 0 to 3 hold c, 4 and 5 hold b, 6 and 7 hold 16 rows of a each */
+/* c[r][x] = sum over t of a[r][t] * b[t][x]. If `add`, the sum is added to c.
+   - There are 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps terms t.
+   - b is paired.
+   - Tile registers 0 to 3 hold c. Tile registers 4 and 5 hold b. Tile registers 6 and 7 hold 16 rows of a each. */
 TARGET INLINE void unit_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
 {
@@ -36,7 +39,8 @@ TARGET INLINE void unit_block_T(const int rows, const int lanes, const int64_t s
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* c = a * b as in unit_block_T, for any multiple of 16 rows and one or two steps. b stays in four tile registers. */
+/* Computes c = a * b as unit_block_T does, for any multiple of 16 rows and for one or two steps. b stays in four
+   tile registers. */
 TARGET INLINE void unit_strip_T(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -58,10 +62,11 @@ TARGET INLINE void unit_strip_T(int64_t rows, const int lanes, const int64_t ste
     }
 }
 
-/* c = a * b or c += a * b as in unit_block_T, for any number of rows and a multiple of 16 lanes. c has room for a
-   multiple of 16 rows.
+/* Computes a * b as unit_block_T does, for any number of rows and a multiple of 16 lanes.
+   - c has room for a multiple of 16 rows.
    - padded: a has memory for a multiple of 16 rows
-   - finite: 0 replaces infinity and NaN in a */
+   - finite: infinity and NaN in a count as 0
+   - add: the product is added to c */
 TARGET INLINE void unit_dot_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
     const int64_t c_row, const int add)
@@ -119,7 +124,8 @@ TARGET INLINE __m512i unit_row_T(const uint16_t *p, int64_t left)
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[r][x] = from[r][x], with zeros up to a multiple of 16 rows and 32 columns */
+/* Copies rows: to[r][x] = from[r][x]. Zeros fill the rows up to a multiple of 16, and the columns up to a multiple
+   of 32. */
 TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -128,8 +134,8 @@ TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t ro
             _mm512_storeu_si512(to + r * to_row + x, unit_row_T(from + r * from_row + x, r < rows ? columns - x : 0));
 }
 
-/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x of 16. Rows r and r + 1 are joined into
-   pairs, which are transposed. */
+/* Transposes: to[x][r] = from[r][x]. Zeros fill r up to a multiple of 32, and x up to a multiple of 16. Rows r and r
+   + 1 are first joined into pairs. */
 TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -156,8 +162,8 @@ TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t 
         }
 }
 
-/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x of 32. Neighbours in a row
-   stay pairs. */
+/* Joins neighbours in a row into pairs: to[x / 2][2 * r + x % 2] = from[r][x]. Zeros fill r up to a multiple of 16,
+   and x up to a multiple of 32. */
 TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -172,8 +178,8 @@ TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t r
         }
 }
 
-/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Two rows become
-   pairs. */
+/* Rounds to bf16 and joins two rows into pairs: to[r / 2][2 * x + r % 2] = from[r][x]. Zeros fill the rows up to a
+   multiple of 32. */
 TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes, uint16_t *to,
     const int64_t to_row)
 {
@@ -188,7 +194,8 @@ TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int
     }
 }
 
-/* to[r][x] = from[r][x] rounded to bf16, with zeros up to a multiple of 16 rows and 32 columns */
+/* Rounds rows to bf16: to[r][x] = from[r][x]. Zeros fill the rows up to a multiple of 16, and the columns up to a
+   multiple of 32. */
 TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row)
 {
@@ -202,7 +209,8 @@ TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, in
         }
 }
 
-/* to[r / 2][2 * x + r % 2] = from[r][x], with zeros for r up to a multiple of 32 and x of 16. Two rows become pairs. */
+/* Joins two rows into pairs: to[r / 2][2 * x + r % 2] = from[r][x]. Zeros fill the rows up to a multiple of 32, and
+   the columns up to a multiple of 16. */
 TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -220,8 +228,8 @@ TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t r
         }
 }
 
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for any number of rows, with b as in unit_block_T. Memory after c's
-   last row is not written. */
+/* c[r][x] += sum over t of a[r][t] * b[t][x], for any number of rows. b is paired. Memory after the last row of c is
+   not written. */
 TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -235,7 +243,8 @@ TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_
     }
 }
 
-/* unit_across_T with 0 for infinity and NaN in b. It rounds equally, because the order is the same. */
+/* Like unit_across_T, but uses 0 for infinity and NaN in b. The order of the sums is the same, so they round
+   equally. */
 TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -252,8 +261,9 @@ TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const
 
 /* ==== the linear form: packed operands of up to three terms of bf16 ==== */
 
-/* unit_block_T for operands that are sums of bf16 matrices, a_term and b_term elements apart. Products of two late
-   terms are left out, because they are as small as rounding errors. */
+/* Like unit_block_T, for operands that are sums of bf16 matrices. The matrices of an operand are a_term or b_term
+   elements apart. Products of term i and term j are left out if i + j is at least the number of terms, because they
+   are as small as rounding errors. */
 TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
     const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
@@ -293,7 +303,8 @@ TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* unit_terms_block_T for any number of rows and a multiple of 16 lanes. a and c have room for a multiple of 16 rows. */
+/* Like unit_terms_block_T, for any number of rows and a multiple of 16 lanes. a and c have room for a multiple of 16
+   rows. */
 TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
     const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
@@ -316,7 +327,8 @@ TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t
         }
 }
 
-/* Returns pairs of two vectors' elements, rounded to bf16. The vectors keep the rounding errors: the next term. */
+/* Returns the elements of two vectors in pairs, rounded to bf16. The vectors keep the rounding errors, which are the
+   next term. */
 TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
 {
     const mask_T pairs = paired_T(*first, *second);
@@ -325,7 +337,8 @@ TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
     return pairs;
 }
 
-/* Like unit_rounded_T, but each number is a sum of `terms` bf16 numbers. Term n goes into matrix n at to + n * term. */
+/* Like unit_rounded_T, but splits each number into `terms` bf16 numbers. Term n goes into the matrix at to + n *
+   term. */
 TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -339,7 +352,7 @@ TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, 
         }
 }
 
-/* Like unit_narrowed_T, but each number is a sum of `terms` bf16 numbers. Term n goes into matrix n at to + n *
+/* Like unit_narrowed_T, but splits each number into `terms` bf16 numbers. Term n goes into the matrix at to + n *
    term. */
 TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)

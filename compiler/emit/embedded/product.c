@@ -1,15 +1,15 @@
-/* Template of a target's register-blocked matrix product, of reals or, if PAIRED, of pairs of bf16.
-   tests/unit/test_vector.c compiles it.
+/* Template of a target's register-blocked matrix product. Operands are reals, or pairs of bf16 if PAIRED.
+   tests/unit/test_vector.c compiles the template.
    - register block: ROWS rows by VECTORS vectors of the result, in registers
    - paired: elements t and t + 1, t even, are adjacent, in 32 bits
-   - widened: 16-bit elements converted to float
+   - widened: 16-bit elements are converted to float
    - update: what a product does with its result c; see block_T */
 
 typedef WORD bits_T __attribute__((vector_size(BYTES), aligned(sizeof(IN)), may_alias));
 typedef WORD bit_T __attribute__((may_alias));
 
-/* Whether all p[r * row + c] are finite, r < rows and c < columns. Infinity and NaN have all exponent bits set, so
-   adding the lowest one, WORD_CARRY, carries into the sign. */
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, WORD_CARRY, carries into the sign. */
 TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_T found = {0};
@@ -25,7 +25,7 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
 }
 
 #if NARROW && !PAIRED
-/* finite_T for 16-bit elements, which are widened. */
+/* Like finite_T, but for 16-bit elements. They are widened first. */
 TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int64_t columns)
 {
     REAL wide[LANES];
@@ -39,8 +39,8 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 #endif
 
 #if PAIRED
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. `second`:
-   the element of a bf16 pair. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. `second` selects the second element of each pair of weights. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
     const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
 {
@@ -53,7 +53,8 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uin
         }
 }
 #else
-/* sum[r][x] += values[r * step] * weights[x], if the value is infinite or NaN and `seen` has the lane x. */
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
     const REAL *weights, const mask_T *seen, int64_t lanes)
 {
@@ -63,7 +64,7 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REA
 }
 #endif
 
-/* sum[x] += weights[t] * values[t][x] for infinite or NaN values, for the steps t of `seen` */
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 #if PAIRED
 TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
     int64_t value_row, int64_t steps, const mask_T *seen)
@@ -86,21 +87,21 @@ TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights
 #endif
 
 #if PAIRED
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows r and `vectors` vectors of lanes x, in registers. a
-   and b are pairs of bf16. `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to ROWS rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. a and b are pairs of bf16. `update` says how c changes:
    - 0: c = by * sum
    - 1: c = c + by * sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1. */
 #else
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows r and `vectors` vectors of lanes x, in registers.
-   `update`:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to ROWS rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
-   If `early` is not 0, step t prefetches row t + early of b. It is one row per step, because a core can have few
-   cache misses in flight. */
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
 #endif
 TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
@@ -162,9 +163,9 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t.
-   - whole: b has all LANES rows. Otherwise its last row is number `last`.
-   - ordered: read b in memory order, which helps the hardware prefetch it
-   - wide: b as floats, in rows of `steps` elements; or NULL
+   - whole: b has all LANES rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
    - ahead: the first of LANES rows to prefetch, or NULL */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
     int64_t b_row, const int ordered, const REAL *wide, REAL *c, const STORED *ahead)
@@ -183,7 +184,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 }
 
 #if !ROOMY
-/* columns_T for up to 4 rows of a, which share the loads of b. */
+/* Like columns_T, for up to 4 rows of a. The rows share the loads of b. */
 TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
@@ -210,7 +211,7 @@ TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last,
 }
 
 #endif
-/* columns_T for any number of rows of a. */
+/* Like columns_T, for any number of rows of a. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
@@ -219,8 +220,10 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         return;
     }
 #if ROOMY
-    /* With fewer than SEVERAL rows of a, the hardware prefetches b. With more, each row of a prefetches a share of
-       b. With two or three, the first row prefetches all. */
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than SEVERAL rows, the hardware prefetches b.
+       - From SEVERAL rows on, each row prefetches a share of b.
+       - If SEVERAL is at most 3, the first of two or three rows prefetches all of b. */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     const int asks = rows >= SEVERAL;
     int64_t r = 0;
@@ -253,7 +256,7 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #if NARROW
     REAL widened[LANES * MAX_TERMS];
 #endif
-    /* One row uses each b once, so b is not widened first. */
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
     for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) {
 #if EARLY
         fetch_T(LANES, steps, b + EARLY * b_row, b_row);
@@ -273,8 +276,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 }
 #endif
 
-/* block_T in parts of `span` terms, for long sums with update 0. Each part is summed separately, so rounding errors
-   are smaller. */
+/* Like block_T, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t span, const IN *a,
     int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -288,8 +291,8 @@ TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, con
                 c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL EARLY_ARGUMENT);
 }
 
-/* parts_T for any number of rows. `lanes` is a multiple of LANES * vectors. `tail`: rows % ROWS if it is a constant,
-   otherwise -1. */
+/* Like parts_T, for any number of rows. `lanes` is a multiple of LANES * vectors. `tail` is rows % ROWS if this is a
+   constant, otherwise -1. */
 TARGET INLINE void blocks_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -309,7 +312,7 @@ CASES
     }
 }
 
-/* block_T for any number of rows and vectors, one vector at a time. */
+/* Like block_T, for any number of rows and vectors. It computes one vector at a time. */
 TARGET APART void narrow_T(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const IN *a, int64_t a_row,
     int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER)
@@ -334,15 +337,15 @@ NARROW_CASES
     }
 }
 
-/* Returns the lanes to compute in blocks of `vectors` vectors. If more than half of the last block is needed, it is
-   computed whole. */
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
 TARGET INLINE int64_t lanes_in_blocks_T(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * LANES;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* block_T for any number of rows. `lanes` is a multiple of LANES. Other parameters: see blocks_T. */
+/* Computes any number of rows. `lanes` is a multiple of LANES. Other parameters are as in blocks_T. */
 TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -356,7 +359,7 @@ TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows,
 }
 
 #if !PAIRED
-/* Equations t to t + rows - 1 of solve_T, for up to 4 vectors of lanes. */
+/* Solves equations t to t + rows - 1 of solve_T, for up to 4 vectors of lanes. */
 TARGET INLINE void solve_some_T(const int rows, const int vectors, int64_t t, const REAL *w, int64_t w_row,
     int64_t w_step, const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {
@@ -376,7 +379,7 @@ TARGET INLINE void solve_some_T(const int rows, const int vectors, int64_t t, co
         }
 }
 
-/* solve_T for up to 4 vectors of lanes. */
+/* Like solve_T, for up to 4 vectors of lanes. */
 TARGET INLINE void solve_lanes_T(const int vectors, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
     const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {
@@ -398,7 +401,7 @@ TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int
 
 #endif
 #if FETCHED
-/* The product for b in a cache. */
+/* Computes the product without prefetching, because b is in a cache. */
 TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
@@ -410,8 +413,8 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
 #endif
 
 #if !PAIRED
-/* dot_T for a in memory: rows are prefetched AHEAD rows early, with `width` elements of each row of `next`, a later
-   operand. */
+/* Like dot_T, but a is in memory, so its rows are prefetched AHEAD rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER, const REAL *next, int64_t next_row,
@@ -452,8 +455,8 @@ TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
 }
 
-/* dot_T for b in memory, prefetched as in dot_along_T. 16-bit elements are widened SOME rows at a time. One row of a
-   takes WIDE lanes at a time, in memory order. */
+/* Like dot_T, but b is in memory and is prefetched as in dot_along_T. 16-bit elements are widened SOME rows at a
+   time. If a has one row, b is read WIDE lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
@@ -490,7 +493,8 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             factor COMPENSATION_ARGUMENT, NARROW || rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
-            const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* few rows: a core has few misses in flight */
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = SOME * (x + vectors * LANES) / lanes;
             fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
             asked = ask;
             dot_T(vectors, vectors * LANES, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -501,7 +505,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 }
 #endif
 
-/* dot_T with 0 for infinity and NaN in a, from a copy of each row. */
+/* Like dot_T, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
@@ -522,8 +526,8 @@ TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* dot_T with 0 for infinity and NaN in b, from a copy of each vector. `fetched`: in the order of dot_fetched_T, so
-   it rounds equally. */
+/* Like dot_T, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_T, so that results round equally. */
 TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
     int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)

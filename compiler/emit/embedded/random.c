@@ -1,13 +1,14 @@
-/* Template of a target's random numbers. tests/unit/test_vector.c compiles it as it stands. A number is a word of
-   Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-   - It is word y mod 4 of the block with the counter (x, y / 4, z mod 2^32, z / 2^32). The key is the seed of the call.
-   - A block has the words of four neighbouring y, so it is computed once for all four. */
+/* Template of a target's random numbers. tests/unit/test_vector.c compiles it as it stands. Philox4x32-10 computes
+   the numbers (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+   - The number at (x, y, z) is word y mod 4 of a block of four words.
+   - The counter of the block is (x, y / 4, z mod 2^32, z / 2^32). Its key is the seed of the call.
+   - Four neighbouring y share a block, so it is computed once for all of them. */
 
 /* words_T has 32 bits per lane. word_pairs_T has the same bits as 64-bit numbers. */
 typedef uint32_t words_T __attribute__((vector_size(4 * LANES)));
 typedef uint64_t word_pairs_T __attribute__((vector_size(4 * LANES)));
 
-/* The keys of the ten rounds. A round has two keys of 32 bits. */
+/* The keys of the ten rounds of Philox. A round has two keys of 32 bits. */
 struct random_keys_T {
     uint64_t key[20];
 };
@@ -53,7 +54,7 @@ TARGET INLINE word_pairs_T multiply_low_T(word_pairs_T a, uint32_t m)
 #endif
 }
 
-/* Computes a block per lane. c[k] has word k of the counters, and gets word k of the blocks. */
+/* Computes one Philox block per lane. c[k] has word k of the counters, and receives word k of the blocks. */
 TARGET APART void philox_T(const struct random_keys_T *keys, words_T c[4])
 {
     word_pairs_T even[4], odd[4];
@@ -78,13 +79,14 @@ TARGET APART void philox_T(const struct random_keys_T *keys, words_T c[4])
     for (int k = 0; k < 4; k++) c[k] = (words_T)((even[k] & UINT32_MAX) | odd[k] << 32);
 }
 
-/* The last blocks, for four neighbouring y or x. */
+/* The random numbers that the last call of Philox computed. They belong to four neighbouring y, or to four
+   neighbouring x. */
 struct random_T {
-    int64_t first, z; /* four y: y / 4; four x: the first x, and z */
-    words_T word[4];  /* for each of the four, a number per lane */
+    int64_t first, z; /* with four y: `first` is y / 4; with four x: `first` is the first x, and z their z */
+    words_T word[4];  /* word[k]: random numbers of the k-th y or x, one per lane */
 };
 
-/* Returns the number of (*x)[k], y and z for each lane k. x and z must not change while `last` is in use. */
+/* Returns the random number at ((*x)[k], y, z) for each lane k. x and z must not change while `last` is in use. */
 TARGET INLINE words_T random_at_y_T(struct random_T *last, const struct random_keys_T *keys, const ints_T *x, int64_t y,
     int64_t z)
 {
@@ -99,7 +101,7 @@ TARGET INLINE words_T random_at_y_T(struct random_T *last, const struct random_k
     return last->word[y & 3];
 }
 
-/* Returns the number of (*x)[k], (*y)[k] and (*z)[k] for each lane k. */
+/* Returns the random number at ((*x)[k], (*y)[k], (*z)[k]) for each lane k. */
 TARGET INLINE words_T random_of_lanes_T(const struct random_keys_T *keys, const ints_T *x, const ints_T *y,
     const ints_T *z)
 {
@@ -112,8 +114,8 @@ TARGET INLINE words_T random_of_lanes_T(const struct random_keys_T *keys, const 
     return made;
 }
 
-/* Computes the numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_T computes
-   all. */
+/* Computes the random numbers of x, …, x + 3, with y + k in lane k. If y is a multiple of 4, one call of philox_T
+   computes all these numbers. */
 TARGET APART void random_of_four_T(struct random_T *last, const struct random_keys_T *keys, int64_t x, int64_t y)
 {
     const ints_T at = lane_T + y, of = (ints_T){0} + last->z;
@@ -144,7 +146,7 @@ TARGET APART void random_of_four_T(struct random_T *last, const struct random_ke
     }
 }
 
-/* Returns the number of x, y + k and z for each lane k. y must not change while `last` is in use. */
+/* Returns the random number at (x, y + k, z) for each lane k. y must not change while `last` is in use. */
 TARGET INLINE words_T random_at_x_T(struct random_T *last, const struct random_keys_T *keys, int64_t x, int64_t y,
     int64_t z)
 {
@@ -155,7 +157,7 @@ TARGET INLINE words_T random_at_x_T(struct random_T *last, const struct random_k
     return last->word[x - last->first];
 }
 
-/* Returns one number. */
+/* Returns the random number at (x, y, z). */
 INLINE int64_t random_word_T(uint64_t seed, int64_t x, int64_t y, int64_t z)
 {
     const uint32_t counter[4] = {(uint32_t)x, (uint32_t)(y >> 2), (uint32_t)z, (uint32_t)((uint64_t)z >> 32)},
@@ -165,7 +167,7 @@ INLINE int64_t random_word_T(uint64_t seed, int64_t x, int64_t y, int64_t z)
     return word[y & 3];
 }
 
-/* Returns the lanes in which the number is below `limit`. */
+/* Returns the lanes in which x is below `limit`. */
 TARGET INLINE mask_T words_below_T(words_T x, uint32_t limit)
 {
 #if F64

@@ -15,17 +15,17 @@ struct state_header {
     char name[64]; /* the name of the kernel */
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
-    int64_t rewind, earlier; /* the number of tokens to go back, and of earlier sums of each sequence */
+    int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
+    int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
-struct sequence { /* the members are positions */
+struct sequence { /* The members of this struct are positions. */
     int64_t length, first; /* length: the position after the last token; first: start + the number of dropped rows */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
-    int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
+    int64_t oldest;        /* the oldest stored sums contain the keys before this position */
 };
 #if PREFIX_SUMS
 /* The arrays with rows in a state: keys, values, parameters with a row per key, and prefix sums of a decay. GIVEN
@@ -39,7 +39,7 @@ enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
 struct places {
     struct state_header *header;
     struct sequence *sequence;
-    unsigned char *kept, *work; /* the sums of all heads; workspace of SPEC_state_fold */
+    unsigned char *kept, *work; /* kept: the sums of all heads; work: the workspace of SPEC_state_fold */
     unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
     unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
@@ -56,10 +56,11 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* Returns the number of rows that an array has before row 0. Prefix sums have one, from which the next ones continue; in
-   states that can be joined, the row before it has the sums up to where they last began again. */
+/* Returns the number of rows before row 0 of an array. Only prefix sums have some.
+   - Row -1 has the sums before row 0. The sums of row 0 continue from it.
+   - Row -2 has the total up to the last restart of the sums. Only states that can be joined have it. */
 INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + FOLDS; }
-/* Returns whether the row before row 0 moves with the rows. */
+/* Returns whether row -1 of an array moves with its other rows. */
 INLINE int64_t row_before(int array) { return array >= SUMS; }
 
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
@@ -93,7 +94,7 @@ KEPT_VALUES
 #endif
 }
 
-/* Returns the rows of a state from sequence b on. */
+/* Returns the addresses and strides of a state's rows, from sequence b on. */
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
@@ -142,7 +143,7 @@ PREPARE_CHOICE
 
 /* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */
 #else
-/* Returns the largest workspace of a thread, over these versions. */
+/* Returns the largest workspace of a thread in bytes, over the versions that `attending` returns. */
 #endif
 static size_t bytes_of_attending(void)
 {
@@ -174,7 +175,7 @@ static size_t bytes_of_attending(void)
    - the rows of keys that are not in the sums,
    - READ_BACK rows before them,
    - the first rows, if the state always keeps them.
-   A sequence that may go back also needs rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+   A sequence that may go back also needs the rows of keys that are not in the oldest sums, or `rewind` more rows. */
 static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
     (void)rewind;
@@ -240,7 +241,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, HEAD_DIM, VALUE_DIM, NULL);
     if (error) return error;
-    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* 64: alignment of each array */
+    /* 64 bytes for the alignment of each array */
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
 #if CARRIED
     const size_t sums = bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads);
@@ -325,7 +327,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
 }
 
 #if PREFIX_SUMS
-/* Sets the prefix sums before row 0 of a sequence to 0. */
+/* Sets the rows of prefix sums before row 0 of a sequence to 0. */
 static void begin_sums(const struct places *at, int64_t b)
 {
     const struct rows rows = rows_in(at, b);
@@ -487,8 +489,8 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
     return 0;
 }
 
-/* Copies n rows of an array, from row from_row on, to a state, from row to_row on, for each head of `sequences`
-   sequences. */
+/* Copies n rows of an array to a state, for each head of `sequences` sequences. Row from_row of `from` becomes row
+   to_row of `to`. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
     int array, int64_t sequences)
 {
@@ -507,7 +509,8 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
-/* Drops `from` rows of each head, and moves the n rows after them forward. The first rows that are always kept stay. */
+/* Drops `from` rows of each head, and moves the later rows forward, so that n rows remain. The first READ_FIRST rows
+   do not move. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
 {
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -540,8 +543,9 @@ static void add_sums(const struct rows *to, int64_t first, int64_t n, const stru
     }
 }
 
-/* Makes the call that joins sums read, from two rows of `to`, the prefix sums before and after the keys in the sums of
-   `from`. Row `last` of `from` is the last of these keys. */
+/* Prepares the call that adds the sums of `from` to the sums of `to`. This call needs the prefix sums before and
+   after the keys in the sums of `from`. Rows `row` and row + 1 of `to` receive them. Row `last` of `from` belongs to
+   the last of these keys. */
 static void set_sums_of_join(struct call *call, const struct rows *to, int64_t row, const struct rows *from, int64_t last)
 {
     for (int a = SUMS; a < ROW_ARRAYS; a++)
@@ -556,15 +560,14 @@ static void set_sums_of_join(struct call *call, const struct rows *to, int64_t r
 }
 
 #endif
-/* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. `rows`: the number that fits in a
-   sequence. */
+/* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. A sequence has room for `rows` rows. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
 {
     const int sums = right->summed > right->start;
     if (right->length == right->start) return 0;
     if (right->length > INT64_MAX / 2 - left->length) return ATTN_ESIZE;
 #if !TERMS_MOVE
-    if (right->start != left->length) return ATTN_ELENGTH; /* positions change the decays */
+    if (right->start != left->length) return ATTN_ELENGTH; /* the decays depend on positions */
 #endif
 #if MAX_LENGTH
     if (right->length - right->start > MAX_LENGTH - left->length) return ATTN_ECAPACITY;
@@ -572,16 +575,18 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
 #if MOVES
     if (right->start && right->start != left->length) return ATTN_ELENGTH;
 #else
-    if ((right->start || sums) && right->start != left->length) return ATTN_ELENGTH; /* positions change the sums */
+    /* the sums depend on positions */
+    if ((right->start || sums) && right->start != left->length) return ATTN_ELENGTH;
 #endif
 #if !ANY_ORDER
-    if (sums && left->length > left->summed) return ATTN_ELENGTH; /* left's last keys come before right's sums */
+    if (sums && left->length > left->summed) return ATTN_ELENGTH; /* not all keys of `left` are in its sums */
 #endif
     (void)sums;
     return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
 }
 
-/* Appends sequence b of `from` to sequence b of `to`: adds sums, and copies other rows. */
+/* Appends sequence b of `from` to sequence b of `to`. It adds the sums, and copies the rows of keys that are not in
+   the sums. */
 static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
     const struct places *from, int64_t b)
 {
@@ -647,7 +652,7 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
 
 /* ==== appending tokens ==== */
 
-/* Returns the workspace of a thread, in bytes, of a call that extends a state. */
+/* Returns the workspace of a thread, in bytes, for a call that extends a state. */
 static size_t bytes_of_extending(void)
 {
 #if ATTENDS
@@ -688,7 +693,7 @@ static int64_t sum_period(const struct version *extends)
 #endif
 }
 
-/* Subtracts the sums of the last of n rows from all rows. */
+/* Subtracts the prefix sums of the last of n rows from all rows. */
 static void begin_sums_again(const struct rows *rows, int64_t sequences, int64_t n)
 {
     const struct attn_strides *const s = &rows->strides[SUMS];
@@ -716,8 +721,8 @@ static void begin_sums_again(const struct rows *rows, int64_t sequences, int64_t
         }
 }
 
-/* Replaces the terms of new tokens by their prefix sums, in one head. Each sum is computed from the one before it,
-   so it does not depend on the division into calls. */
+/* Replaces the terms of new tokens by prefix sums, in one head. Each prefix sum continues from the previous one. So
+   the sums do not depend on how tokens are divided into calls. */
 static void continue_sums(const struct call *call, int64_t task, unsigned char *work)
 {
     const struct attn_strides *const s = &call->log_decay_k_at;
@@ -740,7 +745,8 @@ static void set_rows_of_terms(struct call *call, const struct rows *rows)
 TERMS_VALUES
 }
 
-/* Computes the prefix sums of n tokens after the first `length` tokens. Row to_row of `to` gets the first. */
+/* Computes the prefix sums of n tokens after the first `length` tokens. Row to_row of `to` gets the sums of the
+   first of these n tokens. */
 static int remember_sums(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
     int64_t length, int64_t n, int threads, unsigned char *workspace)
 {
@@ -762,10 +768,10 @@ static int remember_sums(const struct rows *to, int64_t to_row, const struct row
 }
 
 #if UNCOPIED
-/* How many earlier rows of prefix sums a call copies before its new rows. */
+/* The number of earlier rows of prefix sums that a call copies before its new rows. */
 enum { EARLIER_SUMS = 1 + READ_BACK };
 
-/* Returns the bytes of the prefix sums of n tokens and the earlier ones, for all sequences. */
+/* Returns the bytes of the prefix sums of n tokens, and of the earlier rows that a call copies, for all sequences. */
 static size_t bytes_of_sums(const struct attn_problem *p, const struct version *extends, int64_t n)
 {
     struct state_header header;
@@ -774,8 +780,8 @@ static size_t bytes_of_sums(const struct attn_problem *p, const struct version *
     return bytes_times(whole_lines(bytes_times(row, EARLIER_SUMS + header.rewind + n)), SUM_ARRAYS);
 }
 
-/* Returns how many tokens a call that reads keys and values in place computes at a time. They are whole chunks, at
-   least one, and their prefix sums take up to MOST_SUMS bytes. */
+/* Returns the number of tokens that a call computes at a time if it reads keys and values in place. These tokens are
+   whole chunks. Their prefix sums take at most MOST_SUMS bytes, except for a single chunk. */
 static int64_t piece_of_call(const struct attn_problem *p, const struct version *extends)
 {
     enum { MOST_SUMS = 1 << 22, TOKENS = 64 };
@@ -789,7 +795,8 @@ static int64_t piece_of_call(const struct attn_problem *p, const struct version 
     return tokens;
 }
 
-/* Stores the prefix sums of n new tokens at `sums`, after copies of earlier rows from `kept`. */
+/* Prepares `sums` for the prefix sums of n new tokens. Copies the `back` + 1 rows before `end` from `kept`, and
+   makes row 0 of `given` the row after them. */
 static void place_sums(struct rows *given, unsigned char *sums, int64_t back, int64_t n, const struct rows *kept,
     int64_t end, int64_t count)
 {
@@ -839,8 +846,8 @@ size_t SPEC_extend_workspace(const struct attn_problem *problem)
 #endif
 }
 
-/* Appends n tokens to each of `count` sequences, from sequence b on. One kernel call computes them all, so they must
-   have equal lengths and equally many summed tokens. */
+/* Appends n tokens to each of `count` sequences, beginning with sequence b. One kernel call computes all these
+   sequences. So they must have equal lengths and equally many tokens in their sums. */
 #if PREFIX_SUMS && UNCOPIED
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *sums, unsigned char *workspace)
@@ -894,7 +901,8 @@ INTEGERS_FROM_SEQUENCE
     for (int64_t m; n > 0; n -= m) {
         m = n;
 #if CARRIED
-        /* The sums before the last `earlier` chunks are stored, so the call adds these chunks one by one. */
+        /* The state stores the sums before each of the last `earlier` chunks. So the call adds these chunks one by
+           one. */
         const int64_t chunk = extends->chunk, last = (s.length + n) / chunk - at->header->earlier, next = s.summed / chunk + 1;
         const int stores = at->header->earlier > 0 && s.length + n >= next * chunk && next > last;
         if (stores) {
@@ -906,7 +914,7 @@ INTEGERS_FROM_SEQUENCE
         }
 #endif
 #if UNCOPIED
-        int in_place = first_needed(&s, rewind) >= first; /* all rows that are needed are in the call's arrays */
+        int in_place = first_needed(&s, rewind) >= first; /* the call's arrays contain all rows that are needed */
 #if CARRIED
         in_place &= m >= extends->chunk;
 #endif
@@ -986,7 +994,7 @@ INTEGERS_FROM_SEQUENCE
 #else
         count_summed(extends, &s);
 #endif
-        if (in_place) { /* copy the rows that later tokens need to the state */
+        if (in_place) { /* copies the rows that later tokens need into the state */
             s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
@@ -1035,7 +1043,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if ROWS_APART
     if (ROW_IS_APART) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
 #endif
-    /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
+    /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
     const int64_t row_strides[GIVEN] = {KEPT_ROW_STRIDES};
     int64_t widest = max(HEAD_DIM, VALUE_DIM);
     for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
@@ -1051,7 +1059,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
         if (n > call.p.capacity - length) return ATTN_ECAPACITY;
 #endif
 #if IDS_IN_ORDER
-        const int64_t last = max(length - 1, 0); /* ids of earlier tokens have been checked */
+        const int64_t last = max(length - 1, 0); /* The ids of earlier tokens have already been checked. */
         if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, length + n - last)) return ATTN_EORDER;
 #endif
         tokens += n > 0;
@@ -1060,7 +1068,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if CARRIED
     const int asked = 1;
 #else
-    const int asked = call.q || call.out; /* otherwise the call only stores keys and values */
+    const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
 #endif
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -1,5 +1,5 @@
-/* Templates of functions that compute a task. emit/task.c and emit/phases.c select a piece PIECE_NAME and replace words
-   in capitals. `call`, `task`, `part` and `iteration` are parameters.
+/* Templates of functions that compute a task, in pieces. emit/task.c and emit/phases.c select a piece by its name,
+   and replace words in capitals. `call`, `task`, `part` and `iteration` are parameters of the functions.
    - phase: runs one iteration of a parallel loop on a head
    - chunk, slot, segment, fold: see kernel.c */
 
@@ -20,7 +20,7 @@
     const int64_t FROM = NUMBER * STEP, TO = min(FROM + STEP, SIZE);
 #endif
 #if PIECE_TASK
-/* Computes task number `task`: WHAT. `work`: this thread's workspace. */
+/* Computes task number `task`: WHAT. `work` is this thread's workspace. */
 #endif
 #if PIECE_HEAD
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -69,7 +69,7 @@ BODY
     }
 #endif
 #if PIECE_WINDOWS
-    part->slots -= part->number * part->window * SLOT; /* the slots of thread 0, because threads share all slots */
+    part->slots -= part->number * part->window * SLOT; /* now the slots of thread 0, because threads share all slots */
     for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
         if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query sees */
             part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (call->p.n_k - call->p.n_q - READ_BACK) / CHUNK);

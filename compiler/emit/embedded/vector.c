@@ -18,7 +18,7 @@ TARGET INLINE vec_T load_T(const REAL *p) { return *(const stored_T *)(const voi
 TARGET INLINE void store_T(REAL *p, vec_T x) { *(stored_T *)(void *)p = x; }
 TARGET INLINE vec_T splat_T(REAL x) { return x - (vec_T){0}; }
 
-/* Returns a in the lanes of the mask, b in the others. */
+/* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (mask_T)a) | (~m & (mask_T)b)); }
 
 #if !F64
@@ -69,7 +69,7 @@ TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 
 static const ints_T lane_T = {IOTA};
 
-/* Returns, per lane k, whether b is drawn for (*a)[k]. */
+/* Returns for each lane k whether `draw` has drawn b for (*a)[k]. */
 TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int64_t b)
 {
     ints_T found = {0};
@@ -78,7 +78,7 @@ TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int6
     return __builtin_convertvector(found, mask_T);
 }
 
-/* Returns, per lane k, whether (*b)[k] is drawn for a. */
+/* Returns for each lane k whether `draw` has drawn (*b)[k] for a. */
 TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const ints_T *b)
 {
     ints_T found = {0};
@@ -90,7 +90,7 @@ TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const 
 TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
 TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
 
-/* max_T and min_T, but NaN if b is NaN. */
+/* Like max_T and min_T, but return NaN if b is NaN. */
 TARGET INLINE vec_T max_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, max_T(a, b)); }
 TARGET INLINE vec_T min_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, min_T(a, b)); }
 
@@ -107,8 +107,8 @@ INLINE float high_part_T(double x)
 
 TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
 
-/* 2^x = 2^n * 2^f, with n the integer nearest to x. A sum of powers of f approximates 2^f. Adding MAGIC rounds x
-   to n. AVX512-DQ has instructions for f and 2^n. */
+/* Computes 2^x as 2^n * 2^f, where n is the integer nearest to x. A polynomial of f approximates 2^f. Adding MAGIC
+   rounds x to n. AVX512-DQ has instructions for f and 2^n. */
 
 #if DQ
 /* Returns 2^x with a relative error below EXP2_ERROR. It is 0 for x < EXP2_MIN, because subnormal numbers are slow.
@@ -125,10 +125,12 @@ TARGET INLINE vec_T exp2_T(vec_T x)
     take_not_less(normal, x, splat_T(EXP2_MIN));
     take_remainder(f, x); /* x minus the nearest integer, 0 for infinity */
 #elif F64
-    __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
+    __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN)));
     __asm__("vreducepd $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
 #else
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
 #endif
 #else
@@ -184,7 +186,8 @@ TARGET INLINE vec_T exp2_coarse_T(vec_T x)
     take_not_less(normal, x, splat_T(EXP2_MIN));
     take_remainder(f, x);
 #else
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN)));
     __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
 #endif
     vec_T p = f * 0.0558282f + 0.2426278f;
@@ -256,8 +259,9 @@ TARGET INLINE vec_T tanh_T(vec_T x)
     return (vec_T)((mask_T)(m / (m + (REAL)1)) | ((mask_T)x & ~MAGNITUDE));
 }
 
-/* Returns erf(x) within 2 ulp: x + x * p(x^2) for |x| < 1, otherwise 1 - 2^-q(|x|) with the sign of x. q
-   approximates -log2(1 - erf). */
+/* Returns erf(x) within 2 ulp.
+   - For |x| < 1, the result is x + x * p(x^2).
+   - For other x, the result is 1 - 2^-q(|x|) with the sign of x. q approximates -log2(1 - erf). */
 TARGET INLINE vec_T erf_T(vec_T x)
 {
     const mask_T sign = (mask_T)x & ~MAGNITUDE;
@@ -313,11 +317,11 @@ TARGET INLINE vec_T erf_T(vec_T x)
 #endif
 }
 
-/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2, a sum of three constants (of fdlibm), is
-   subtracted first. Its error is below 1e-17 for angles up to 10^6. */
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
 TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
 {
-    const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
+    const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
     const wide_T n = t - 6755399441055744.0;
     const wide_T left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
         - n * 2.02226624879595063154e-21;
@@ -419,7 +423,7 @@ TARGET INLINE REAL lane_sum_T(vec_T x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes of x, perhaps NaN if a lane is. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET INLINE REAL lane_max_T(vec_T x)
 {
 #if LANES > 8
@@ -435,14 +439,14 @@ TARGET INLINE REAL lane_max_T(vec_T x)
     return x[0];
 }
 
-/* Whether an angle is above 10^6, which needs the C library. */
+/* Returns whether an angle is above 10^6, which needs the C library. */
 TARGET INLINE int far_T(const wide_T *x)
 {
     const mask_T above = (mask_T)(abs_T(__builtin_convertvector(*x, vec_T)) > (REAL)1e6);
     return lane_max_T((vec_T)(above & (mask_T)splat_T(1))) > 0;
 }
 
-/* sin_T and cos_T for angles of any size. */
+/* Like sin_T and cos_T, for angles of any size. */
 TARGET INLINE vec_T sin_any_T(const wide_T *x)
 {
     vec_T y = sin_T(x);
@@ -533,7 +537,7 @@ TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, 
 }
 
 #if !F64
-/* transpose_T from 16-bit elements to floats. */
+/* Like transpose_T, but converts 16-bit elements to floats. */
 TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row)
 {
@@ -551,7 +555,7 @@ TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, in
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* transpose_T to 16-bit elements, rounded like narrowed(). */
+/* Like transpose_T, but rounds to 16-bit elements like narrowed(). */
 TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -568,8 +572,8 @@ TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 #endif
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation: the rounding error, for the
-   next call. */
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
 TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
 {
     const vec_T old = load_T(sum) * factor, more = load_T(compensation) * factor + x, new = old + more;
@@ -591,16 +595,16 @@ TARGET INLINE mask_T flags_of_lanes_T(const uint8_t *flag, int64_t step, int64_t
     return __builtin_convertvector(lanes != 0, mask_T);
 }
 
-/* Copies n flags of each of LANES rows: to[x * LANES + lane] is flag[lane * step + x * column]. Lanes from `count` on
-   are 0. */
+/* Copies n flags of each of LANES rows: to[x * LANES + lane] is flag[lane * step + x * column]. Lanes from `count`
+   on get 0. */
 TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count, int64_t n)
 {
-    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; LANES is a multiple */
+    enum { SIDE = 8, LINE = 64 }; /* SIDE: bytes of a word, which divides LANES; LINE: bytes of a cache line */
     const int64_t turned = count < LANES || column != 1 ? 0 : n / SIDE * SIDE;
     for (int64_t x = 0; x < turned; x += SIDE)
         for (int lane = 0; lane < LANES; lane += SIDE) {
             uint64_t word[SIDE];
-            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
+            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* prefetch the flags of the next tile */
                 __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
             UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
             UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
@@ -627,7 +631,7 @@ TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, 
 #if BF16_PRODUCTS
 /* A pair of bf16 in 32 bits, the first element in the lower half. AVX512-BF16 multiplies pairs, and rounds floats to
    pairs. */
-typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
+typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* a pair in memory, aligned to 2 bytes */
 typedef mask_T pairs_T __attribute__((aligned(2), may_alias));
 TARGET INLINE int32_t pair_T(const uint16_t *p) { return *(const near_T *)(const void *)p; }
 TARGET INLINE void set_pair_T(uint16_t *p, int32_t pair) { *(near_T *)(void *)p = pair; }
@@ -638,13 +642,14 @@ TARGET INLINE vec_T multiply_T(vec_T sum, int32_t a, mask_T b)
     return (vec_T)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET INLINE mask_T interleaved_T(__m512i both) /* lane k: elements k of the lower and upper half */
+/* In lane k, puts element k of the lower half next to element k of the upper half. */
+TARGET INLINE mask_T interleaved_T(__m512i both)
 {
     const mask_T turns = {INTERLEAVED};
     return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Stores the pairs (first[k], second[k]) of LANES elements. `second` NULL: 0. */
+/* Stores the pairs (first[k], second[k]) of LANES elements. If `second` is NULL, the second elements are 0. */
 TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_T two[2] = {*(const halves_T *)(const void *)first,
@@ -664,7 +669,7 @@ TARGET INLINE void store_paired_T(uint16_t *p, vec_T first, vec_T second)
     *(pairs_T *)(void *)p = paired_T(first, second);
 }
 
-TARGET INLINE void store_rounded_T(uint16_t *p, vec_T x) /* rounded, without pairing */
+TARGET INLINE void store_rounded_T(uint16_t *p, vec_T x) /* rounds x to bf16 */
 {
     const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)x, (__m512)x);
     __builtin_memcpy(p, &both, sizeof(halves_T));
