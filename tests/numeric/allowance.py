@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests the tolerance of `attnc check`. Rounding errors pass, even if terms cancel or results underflow. An error
-that is a little larger is found."""
+that is a little larger than rounding is found."""
 import os
 import sys
 

@@ -466,7 +466,7 @@ def subsets(folder, suite, spec, shape, seed, target):
 
 
 def unseen(folder, suite, spec, shape, seed):
-    """Infinity and NaN in a query or key do not reach rows that do not see it. The mask is causal."""
+    """Infinity and NaN in a query or key reach no row that does not see this query or key. The mask is causal."""
     call, sample, _ = caller(folder, suite, spec, shape, seed)
     queries, keys = np.s_[..., :-1, :], np.s_[..., shape[4] - shape[3] + 1:, :]
     for bad in np.nan, np.inf:

@@ -158,7 +158,7 @@ def prefixes():
                   'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
     for row in rows:
         if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
-            row['weight'] = 'polynomial'   # in these places, the sum may grow without bound
+            row['weight'] = 'polynomial'   # under these masks, the sum may grow without bound
         row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
         yield ('prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
                spec_of(row, UNDER_PREFIXES[row['weight']], 8))

@@ -546,7 +546,7 @@ def models(folder, suite, name, operations, rewind=0):
                 given[-1][b] = new
             if lengths[b]:
                 rows = x.rows(max(lengths), [numbers if n == b else [] for n in range(x.batch)])
-                for array, (batch, _) in x.of_tokens.items():   # the rows of a token are those of sequence 0
+                for array, (batch, _) in x.of_tokens.items():   # each token gets the rows that it has in sequence 0
                     if batch:
                         rows[array][b] = x.rows(max(lengths), [numbers])[array][0]
                 out = state.extend(*given, lengths, rows=rows)[b]

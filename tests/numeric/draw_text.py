@@ -164,7 +164,7 @@ def whole(rng, depth):
 
 
 def anything(rng, depth):
-    """Any expression in s, i, j, h and other names, of any type and any size."""
+    """Returns any expression in s, i, j, h and other names, of any type and any size."""
     if depth <= 0: return rng.choice(['s', 's', 's', 'i', 'j', 'h', number(rng), rng.choice(NAMES)])
     if rng.random() < 0.25: return '(%s)' % whole(rng, depth)
     a = lambda: anything(rng, depth - 1)

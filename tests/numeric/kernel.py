@@ -28,7 +28,7 @@ def runtime_sources():
 
 
 class Made:
-    """An object that the first user creates."""
+    """Creates an object when it is first used, and keeps it."""
 
     def __init__(self):
         self.lock, self.made = threading.Lock(), {}

@@ -1,4 +1,4 @@
-"""Arithmetic of a plain loop, with bits that do not depend on NumPy's vector instructions.
+"""Computes as a plain loop does. The bits do not depend on NumPy's vector instructions.
 
 Every result is rounded to its type. Sums go from first to last. Functions are computed in wider numbers."""
 import numpy as np

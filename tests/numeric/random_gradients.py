@@ -215,7 +215,8 @@ def compared(d, folder, kernel):
         direction = rng.standard_normal(gradient.shape)
         wanted, apart, terms = slope(function, name, direction)
         with np.errstate(all='ignore'): along = (gradient * direction).sum()
-        sizes = np.abs(gradient * direction).sum() + 1e-4 * terms   # a difference is as accurate as its sums
+        # The size of the terms limits the accuracy of a difference.
+        sizes = np.abs(gradient * direction).sum() + 1e-4 * terms
         if apart > ALIKE * sizes and np.isfinite(gradient).all(): continue
         judged += 1
         if not abs(along - wanted) <= RIGHT * sizes:

@@ -43,7 +43,7 @@ from suite import ROOT, Failure, Skip, Suite, execute, signal_name
 
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-std=gnu11', '-I', os.path.join(ROOT, 'runtime')]
 MAX_F16 = 65504   # a larger gradient is infinite in f16
-CANCELS = 8    # a larger error, in tolerances, is a fault; a smaller one may come from cancelled terms
+CANCELS = 8    # if the error is a larger multiple of the tolerance, the gradient is wrong
 LONGEST = 4    # the maximum number of seconds of `attnc check`
 CANCELLED = 1e-9     # gradients below this part of the largest gradient are only rounding
 MOST_PAIRS = 40000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
@@ -169,7 +169,7 @@ def ended(line, **options):
 def command(suite, d, *words, seconds='unlimited'):
     """Runs attnc with a limit of `seconds` seconds of CPU time."""
     targets = ['--target', ','.join(d['targets'])] if d['targets'] else []
-    # The other draws compile as users do.
+    # Every twelfth draw is compiled with the flags that users get. The others are compiled with -O0.
     environment = suite.environment | ({'ATTNC_CFLAGS': '-O0'} if d['seed'] % 12 else {})
     limited = ['sh', '-c', 'ulimit -S -t %s; exec "$@"' % seconds, 'sh', suite.attnc, *words, *targets]
     done = ended(limited, env=environment, signals=True)
@@ -327,7 +327,7 @@ def differentiated_once(suite, d, folder, path, spec, seed):
 
 def checked(suite, d, path):
     """Runs `attnc check`. Returns '', or a note if it was stopped."""
-    said, sizes = '', []   # every tenth case uses all shapes of check
+    said, sizes = '', []   # every tenth case uses all shapes of attnc check
     if d['seed'] % 10:
         sizes = ['--lengths', ','.join(map(str, d['lengths'])), '--heads', '%d/%d' % (d['heads'], d['kv_heads'])]
     for seed in 1, 2, 3:   # weights may nearly vanish with one seed, so all seeds must fail
