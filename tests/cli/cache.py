@@ -207,7 +207,7 @@ def cache_loses_what_a_killed_run_left(place):
 
 @case
 def cache_is_trimmed_by_many(place):
-    """Each process gets its kernel, even if another removes it."""
+    """Each process gets its kernel, even if another process removes the kernel from the cache."""
     cache = Cache(place)
     masks = ['{window: {left: %d}}' % k for k in range(3)]
     many = [subprocess.Popen([place.suite.attnc, *RUN[:-1], 'out%d' % k, '--set', 'mask=' + masks[k % 3]],

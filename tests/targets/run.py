@@ -282,7 +282,7 @@ def chooses(folder, suite, processor, targets, wanted, cc):
 
 
 def native(folder, suite, processor, wanted):
-    """`--target native` chooses the machine on which attnc runs."""
+    """`--target native` chooses the target for the processor on which attnc runs."""
     if not ON_X86:
         raise Skip('this is no x86-64 processor')
     path = write_spec(folder, {'name': 'here', 'dtype': 'f32'} | SPECS['cap'])

@@ -50,7 +50,7 @@ static double octaves(const struct tune_space *s, const struct tune_point *p, in
 
 /* ---- landscapes ---- */
 
-/* A valley that is oblique to the knobs. A step along it changes two knobs. */
+/* A valley in the times. A step along the valley changes two knobs together. */
 static double valley(const struct tune_space *s, const struct tune_point *p)
 {
     const double a = octaves(s, p, 0, 112), b = octaves(s, p, 1, 300), along = a + b, across = a - b;

@@ -109,7 +109,7 @@ static const char
             "shape: {head_dim: 4}\nemit: [forward, backward]\n",
  learned[] = "name: t\nsimilarity: {linear: {features: hedgehog}}\nshape: {head_dim: 4}\nemit: [forward, backward]\n";
 
-/* Checks that an error in `pass`, in the program of that kind, is reported as `says`. */
+/* Checks that an error in `pass` is reported as `says`. The error is in the program of the kind `kind`. */
 static void found(const char *text, const char *pass, enum program_kind kind, enum size_source axis, bool of_linear,
                   const char *says)
 {
