@@ -18,8 +18,8 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of kv_heads
-                             (with 'delta': not equal) */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of
+                             kv_heads. With 'delta', heads must equal kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -47,41 +47,43 @@ enum attn_error {
 struct attn_team {
     /* Calls work(context) in up to `threads` threads, and returns when all calls have returned. `flags` is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* inside `work`: waits for every thread of the team */
+    void (*barrier)(void); /* called inside `work`; waits for every thread of the team */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* in elements; all 0: contiguous, [B,H,N,D]. The elements of a row are always
-                                 contiguous */
+    int64_t batch, head, row; /* in elements. If all three are 0, the array is contiguous, [B,H,N,D]. The elements of
+                                 a row are always contiguous */
 };
 struct attn_problem { /* zero the struct first, because later versions add members */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* the number of threads. 0: OpenMP's default, or fewer for little work. It is limited to the number
-                    of processors, unless workspace_bytes has room for more */
-    size_t workspace_bytes; /* the size of the workspace, or 0: not checked */
-    /* For gradients: NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both must get the
-       same arrays. NULL: backward computes the values again. */
+    int threads; /* the number of threads. 0 means OpenMP's default, or fewer threads for little work. The number is
+                    limited to the number of processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace, or 0 if it should not be checked */
+    /* Used for gradients. NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both calls
+       must get the same arrays. If this is NULL, backward computes the values again. */
     void *saved;
-    size_t saved_bytes;                   /* the size of `saved`, or 0: not checked */
+    size_t saved_bytes;                   /* the size of `saved`, or 0 if it should not be checked */
     struct attn_strides dout, dq, dk, dv; /* strides of gradients */
     /* For a state (NAME_extend and related functions): */
-    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys; also the length
-                               of a row of ids */
-    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q */
-    size_t state_bytes;     /* the size of the state, or 0: not checked */
-    int64_t start; /* NAME_state_init: the position of the first token; not 0 if NAME_state_fold will append this
-                      state to another. It must be a multiple of the number of tokens that the kernel sums at a time */
-    const struct attn_team *team; /* threads of the caller, at most `threads`; NULL: OpenMP's */
-    uint64_t seed; /* the seed of dropout; 0: the seed in the spec. Backward needs the seed of forward. NAME_extend
-                      drops nothing */
-    /* For statistics: an array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for a
-       kernel of f64. A row of its strides is one element. */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys. It is also the
+                               length of a row of ids */
+    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q. NULL means n_q for
+                               each sequence */
+    size_t state_bytes;     /* the size of the state, or 0 if it should not be checked */
+    int64_t start; /* used by NAME_state_init: the position of the first token. It is not 0 if NAME_state_fold will
+                      append this state to another state. It must be a multiple of the number of tokens that the
+                      kernel sums at a time */
+    const struct attn_team *team; /* the caller's threads, at most `threads`. NULL means OpenMP's threads */
+    uint64_t seed; /* the seed of dropout. 0 means the seed in the spec. Backward needs the seed of forward.
+                      NAME_extend drops nothing */
+    /* Used for statistics. An array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for
+       a kernel of f64. In its strides, a row is one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the
-                       tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind; /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
+                       by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
 /* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
@@ -104,15 +106,15 @@ struct attn_param {
     const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* extents: a number, an enum attn_axis, or ATTN_BLOCKS of one */
+    int64_t shape[4]; /* each extent is a number, an enum attn_axis, or ATTN_BLOCKS of an enum attn_axis */
     size_t offset;    /* offset of the pointer in struct NAME_params */
-    int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
-    size_t strides;   /* offset of its strides in struct NAME_strides; ATTN_CONTIGUOUS: it must be contiguous */
+    int random;       /* 1 if params_init makes this parameter from a seed, 0 if the caller provides it */
+    size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
-/* Strides of an array of `arrays` in struct NAME_strides: for each axis the distance, in elements, between neighbours.
-   It is not negative; 0 repeats the same elements. If the strides of all axes are 0, the array is contiguous.
-   ATTN_BROADCAST is a stride of 0 that does not count as 0 there. */
+/* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
+   between neighbours. It is not negative. A stride of 0 repeats elements along the axis. If the strides of all axes
+   are 0, the array is contiguous. ATTN_BROADCAST also repeats elements, but does not count as 0 in this rule. */
 #define ATTN_BROADCAST INT64_MIN
 /* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
@@ -146,14 +148,15 @@ struct attn_kernel {
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
-    int values_are_keys; /* 1: a value is the first value_dim elements of its key. v, dv and their strides are then
+    int values_are_keys; /* 1 if a value is the first value_dim elements of its key. Then v, dv and their strides are
                             ignored, and dk includes dv */
     /* The kind of statistics, and the function that merges results (attn_merge) or NULL. */
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
-    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides, and the size
-                                      of the latter; 0: there is none */
+    size_t strides, strides_bytes; /* `strides` is the offset in struct NAME_params of the pointer to struct
+                                      NAME_strides, or 0 if there is none. `strides_bytes` is the size of struct
+                                      NAME_strides */
 };
 
 #elif ATTNRT_TYPES != 7
@@ -215,16 +218,17 @@ double attn_f16_value(uint16_t bits);
 
 /* ---- memory and time for callers (memory.c, timer.c) ---- */
 
-void *attn_alloc(size_t bytes); /* aligned to 64 bytes, zeroed; NULL if out of memory; free with attn_free */
+void *attn_alloc(size_t bytes); /* returns zeroed memory, aligned to 64 bytes, to free with attn_free; NULL if out of
+                                   memory */
 void attn_free(void *memory);
-double attn_seconds(void); /* the time of a monotonic clock in seconds */
+double attn_seconds(void); /* returns the time of a monotonic clock in seconds */
 
 /* ---- features that the processor has and that the system lets this process use (processor.c) ---- */
 
-/* Returns the highest x86-64 level, 1 to 4, whose instructions kernels may use; 1 on other processors. */
+/* Returns the highest x86-64 level, 1 to 4, whose instructions kernels may use. Returns 1 on other processors. */
 int attn_x86_64_level(void);
-int attn_avx512_bf16(void); /* whether products of bf16 pairs (AVX512-BF16) may be used */
-int attn_is_intel(void);    /* whether Intel made the processor; its bf16 pairs are slower than f32 */
+int attn_avx512_bf16(void); /* returns 1 if products of bf16 pairs (AVX512-BF16) may be used */
+int attn_is_intel(void);    /* returns 1 if Intel made the processor, whose bf16 pairs are slower than f32 */
 /* Returns true if this process may use AMX. The first call asks Linux for permission. */
 int attn_tiles(void);
 
@@ -256,8 +260,8 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 struct attn_range {
     int64_t from, to; /* from <= x < to */
 };
-/* Makes the union of the ranges, clipped to from <= x < to, in place: sorted ranges that do not touch. Returns their
-   number. */
+/* Replaces the ranges by their union, clipped to from <= x < to. The ranges of a union are sorted and do not touch.
+   Returns the number of ranges. */
 int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
 /* Returns true if a union of attn_union contains every x with from <= x < to. */
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
@@ -269,16 +273,17 @@ struct attn_draw {
     uint64_t seed;
     int64_t count, among, first, last;
     int upto;
-    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then these in ascending
-                      order */
+    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then the drawn numbers
+                      in ascending order */
 };
 void attn_draw(struct attn_draw *draw); /* fills `list` */
 /* Fills `list` from the caller's numbers, without negative numbers and repetitions. `number` has `count` numbers for
    each a, beginning with `first`. */
 void attn_draw_listed(struct attn_draw *draw, const int32_t *number);
-int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* whether b was drawn for a */
-/* Writes the range b * block <= x < (b + 1) * block for each b drawn for at least one a; with `every`, for all a.
-   The ranges are clipped to from <= x < to. Returns their number, at most `count` for each a. */
+int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* returns 1 if b was drawn for a */
+/* Writes the range b * block <= x < (b + 1) * block for some b. If `every` is 0, these are the b drawn for at least
+   one a. Otherwise they are the b drawn for all a. The ranges are clipped to from <= x < to. Returns the number of
+   ranges, at most `count` for each a. */
 int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
                           struct attn_range *range);
 
@@ -292,8 +297,9 @@ struct attn_array {
 };
 /* Reads a .npy file into new memory, in C order.
    - The file may have either byte order, and C or Fortran order.
-   - Floats (f2, f4, f8) are converted to `dtype`, not I32, and rounded once.
-   - Integers are read only as I32. A value that does not fit gives ATTN_EFORMAT.
+   - For a `dtype` of floats, the file must have floats (f2, f4, f8). They are converted to `dtype` and rounded once.
+   - For I32, the file must have integers. A value that does not fit gives ATTN_EFORMAT.
+   - For U8, the file must have truth values or integers. An integer that is not 0 is true.
    Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT. After an error, `message` says what is wrong with the file. */
 int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message,
                   size_t message_bytes);

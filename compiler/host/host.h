@@ -123,7 +123,8 @@ void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows);
 /* Allocates everything that the call needs, and fills it with random numbers.
    - The caller has set kernel, kind, problem and arrays.
    - The id of position k is k / document. count_work assumes the other integers that are set here.
-   - For backward, calls forward. For extend, fills the state. Returns 0 or ATTN_E... */
+   - For backward, calls forward. For extend, fills the state.
+   Returns 0 or ATTN_E... */
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* Makes the call. Returns 0 or ATTN_E... */
 int call_run(const struct call *c);

@@ -116,7 +116,8 @@ static bool out_of_memory(struct tuning *t)
 
 /* Measures the point and stores the result. `known` is an earlier trial of the point, or NULL.
    - If `joined` is true, the new samples are added to the samples of `known`. Otherwise they replace these samples.
-   - If another point has equal C code, its result is shared. Returns false after an interruption or a message. */
+   - If another point has equal C code, its result is shared.
+   Returns false after an interruption or a message. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                     const struct tune_trial *known, bool joined, struct tune_result *result)
 {

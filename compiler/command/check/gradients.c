@@ -98,8 +98,9 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
 /* Adds to the tolerance of each element:
    - 4e-6 of the size, which is the largest gradient plus the element's scale; with bf16 2^-5 more, with f16 2^-8
      more;
-   - the error by underflow, `lost`. The caller has set x->allowed to 4 times the largest change by rounding. For
-     f64, this number and 4e-6 of the size are multiplied by 2^-29, and 1e-13 of the size is added. */
+   - the error by underflow, `lost`.
+   The caller has set x->allowed to 4 times the largest change by rounding. For f64, this number and 4e-6 of the size
+   are multiplied by 2^-29, and 1e-13 of the size is added. */
 static void set_base(struct gradients *x, const double *scale, double lost, enum dtype dtype)
 {
     const double rounding = dtype == DTYPE_BF16 ? 0x1p-5 : dtype == DTYPE_F16 ? 0x1p-8 : 0;
