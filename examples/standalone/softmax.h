@@ -13,8 +13,8 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of kv_heads
-                             (with 'delta': not equal) */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of
+                             kv_heads. With 'delta', heads must equal kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -42,41 +42,43 @@ enum attn_error {
 struct attn_team {
     /* Calls work(context) in up to `threads` threads, and returns when all calls have returned. `flags` is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* inside `work`: waits for every thread of the team */
+    void (*barrier)(void); /* called inside `work`; waits for every thread of the team */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* in elements; all 0: contiguous, [B,H,N,D]. The elements of a row are always
-                                 contiguous */
+    int64_t batch, head, row; /* in elements. If all three are 0, the array is contiguous, [B,H,N,D]. The elements of
+                                 a row are always contiguous */
 };
 struct attn_problem { /* zero the struct first, because later versions add members */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* the number of threads. 0: OpenMP's default, or fewer for little work. It is limited to the number
-                    of processors, unless workspace_bytes has room for more */
-    size_t workspace_bytes; /* the size of the workspace, or 0: not checked */
-    /* For gradients: NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both must get the
-       same arrays. NULL: backward computes the values again. */
+    int threads; /* the number of threads. 0 means OpenMP's default, or fewer threads for little work. The number is
+                    limited to the number of processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace, or 0 if it should not be checked */
+    /* Used for gradients. NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both calls
+       must get the same arrays. If this is NULL, backward computes the values again. */
     void *saved;
-    size_t saved_bytes;                   /* the size of `saved`, or 0: not checked */
+    size_t saved_bytes;                   /* the size of `saved`, or 0 if it should not be checked */
     struct attn_strides dout, dq, dk, dv; /* strides of gradients */
     /* For a state (NAME_extend and related functions): */
-    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys; also the length
-                               of a row of ids */
-    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q */
-    size_t state_bytes;     /* the size of the state, or 0: not checked */
-    int64_t start; /* NAME_state_init: the position of the first token; not 0 if NAME_state_fold will append this
-                      state to another. It must be a multiple of the number of tokens that the kernel sums at a time */
-    const struct attn_team *team; /* threads of the caller, at most `threads`; NULL: OpenMP's */
-    uint64_t seed; /* the seed of dropout; 0: the seed in the spec. Backward needs the seed of forward. NAME_extend
-                      drops nothing */
-    /* For statistics: an array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for a
-       kernel of f64. A row of its strides is one element. */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys. It is also the
+                               length of a row of ids */
+    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q. NULL means n_q for
+                               each sequence */
+    size_t state_bytes;     /* the size of the state, or 0 if it should not be checked */
+    int64_t start; /* used by NAME_state_init: the position of the first token. It is not 0 if NAME_state_fold will
+                      append this state to another state. It must be a multiple of the number of tokens that the
+                      kernel sums at a time */
+    const struct attn_team *team; /* the caller's threads, at most `threads`. NULL means OpenMP's threads */
+    uint64_t seed; /* the seed of dropout. 0 means the seed in the spec. Backward needs the seed of forward.
+                      NAME_extend drops nothing */
+    /* Used for statistics. An array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for
+       a kernel of f64. In its strides, a row is one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the
-                       tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind; /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
+                       by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
 /* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
@@ -99,15 +101,15 @@ struct attn_param {
     const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* extents: a number, an enum attn_axis, or ATTN_BLOCKS of one */
+    int64_t shape[4]; /* each extent is a number, an enum attn_axis, or ATTN_BLOCKS of an enum attn_axis */
     size_t offset;    /* offset of the pointer in struct NAME_params */
-    int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
-    size_t strides;   /* offset of its strides in struct NAME_strides; ATTN_CONTIGUOUS: it must be contiguous */
+    int random;       /* 1 if params_init makes this parameter from a seed, 0 if the caller provides it */
+    size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
-/* Strides of an array of `arrays` in struct NAME_strides: for each axis the distance, in elements, between neighbours.
-   It is not negative; 0 repeats the same elements. If the strides of all axes are 0, the array is contiguous.
-   ATTN_BROADCAST is a stride of 0 that does not count as 0 there. */
+/* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
+   between neighbours. It is not negative. A stride of 0 repeats elements along the axis. If the strides of all axes
+   are 0, the array is contiguous. ATTN_BROADCAST also repeats elements, but does not count as 0 in this rule. */
 #define ATTN_BROADCAST INT64_MIN
 /* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
@@ -141,14 +143,15 @@ struct attn_kernel {
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
-    int values_are_keys; /* 1: a value is the first value_dim elements of its key. v, dv and their strides are then
+    int values_are_keys; /* 1 if a value is the first value_dim elements of its key. Then v, dv and their strides are
                             ignored, and dk includes dv */
     /* The kind of statistics, and the function that merges results (attn_merge) or NULL. */
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
-    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides, and the size
-                                      of the latter; 0: there is none */
+    size_t strides, strides_bytes; /* `strides` is the offset in struct NAME_params of the pointer to struct
+                                      NAME_strides, or 0 if there is none. `strides_bytes` is the size of struct
+                                      NAME_strides */
 };
 
 #elif ATTNRT_TYPES != 7
