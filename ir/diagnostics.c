@@ -95,7 +95,8 @@ int diagnostics_errors(const struct diagnostics *d)
 
 /* ---- lines of the source text ---- */
 
-/* Returns the length in bytes of the line break at s, or 0. Line breaks are those of YAML 1.1, as in libyaml. */
+/* Returns the length in bytes of the line break at s. Returns 0 if there is none. The line breaks are those of YAML
+   1.1, as in libyaml. */
 static size_t line_break(const char *s, size_t left)
 {
     if (left >= 2 && s[0] == '\r' && s[1] == '\n') return 2;

@@ -225,8 +225,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
     return false;
 }
 
-/* Simplifies a comparison of a truth value with a constant if its result is always the same, as in (x < y) != 2.
-   Otherwise returns NULL. */
+/* Simplifies a comparison of a truth value with a constant if its result is known, as in (x < y) != 2. Otherwise
+   returns NULL. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);

@@ -77,7 +77,7 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
     return expr_make(m, op, x, y, NULL);
 }
 
-/* Simplifies e if condition c is known to be `holds`: select(c, x, y) becomes x or y. */
+/* Simplifies e if condition c is known to be true (`holds`) or false: select(c, x, y) becomes x or y. */
 static const struct expr *where_known(struct module *m, const struct expr *e, const struct expr *c, bool holds)
 {
     if (e->op == EXPR_SELECT && e->arg[0] == c) return where_known(m, e->arg[holds ? 1 : 2], c, holds);

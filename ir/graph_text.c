@@ -120,7 +120,7 @@ static enum origin read_origin(struct reader *r)
     return ORIGIN_LEARNED;
 }
 
-/* Reads the factor `keep`. Its operands follow those that are summed. */
+/* Reads the factor `keep`. The operands of `keep` follow the operands that are summed. */
 static void read_keep(struct reader *r, struct value *v)
 {
     const struct expr *with[MAX_OPERANDS];

@@ -68,7 +68,7 @@ void text_plain(struct text *text, const char *bytes, size_t length, enum plain_
 /* ---- diagnostics (diagnostics.c): `file:line:column: error: message`, then the source line, then a caret ---- */
 
 struct position {
-    int line, column; /* counted from 1; 0: unknown */
+    int line, column; /* counted from 1; 0 means unknown */
 };
 
 struct diagnostics;
@@ -191,7 +191,7 @@ const char *expr_name(enum expr_op op);
 const char *expr_infix(enum expr_op op);
 /* Returns the C function that computes the operation, such as "fabs". Returns "" if there is none. */
 const char *expr_c_function(enum expr_op op);
-/* Returns true if users may call the operation, as expr_c_function(op). */
+/* Returns true if users may call the operation, by the name expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
 /* Returns true if e or a subexpression of it is a real number. */
 bool expr_has_real(const struct expr *e);
@@ -262,7 +262,7 @@ const struct expr *expr_bind(struct module *m, const struct expr *e, const struc
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
 bool expr_uses(const struct expr *e, const struct expr *leaf);
 bool expr_has(const struct expr *e, enum expr_op op);
-bool expr_is_real(const struct expr *e, double value); /* whether e is the constant `value` */
+bool expr_is_real(const struct expr *e, double value); /* true if e is the constant `value` */
 
 /* The values of the leaves during evaluation. */
 struct environment {
@@ -288,7 +288,7 @@ struct ref {
     const struct expr *sub[MAX_RANK];
 };
 bool ref_equal(const struct ref *a, const struct ref *b);
-/* If subscript k is the plain INDEX of an axis, returns the axis; otherwise -1. */
+/* If subscript k is the plain INDEX of an axis, returns the axis. Otherwise returns -1. */
 int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
 /* Returns true if a computed subscript, such as i - j + 7, depends on the axis. */
@@ -375,7 +375,7 @@ const char *module_check(struct module *m);
    axis that it indexes. */
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
 bool name_is_plain(const char *name);                  /* true if `name` has only letters, digits, _ and . */
-bool expr_integer_only(enum expr_op op, int argument); /* whether this argument must not be real */
+bool expr_integer_only(enum expr_op op, int argument); /* true if this argument must not be real */
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
 
@@ -407,7 +407,7 @@ const char *initial_name(enum initial initial);
 /* An input that shares the memory of another input. Its rows are the first elements of the other's rows. */
 struct within {
     const char *of; /* the name of the input that has the memory; NULL if there is none */
-    int row;        /* the other input's last axis, which is constant */
+    int row;        /* the last axis of the input `of`; its extent is constant */
 };
 
 struct value {
@@ -415,13 +415,13 @@ struct value {
     /* The name of an INPUT, PARAM or TABLE, such as "q", "bias" or "rope_theta". */
     const char *name;
     enum origin origin; /* used by PARAM */
-    /* Used by a learned PARAM. Tells the value before training. Programs do not use it. */
+    /* Used by a learned PARAM. It names the value before training, which programs do not use. */
     enum initial initial;
     /* Used by PARAM. If true, elements are int32. Expressions such as EXPR_ID and EXPR_DRAWN read them. They refer
        to the parameter by name. */
     bool integers;
     bool bytes; /* if true, the integer elements are stored as U8 */
-    /* Used by INPUT. If true, the elements are sums that another program of the same kernel computes. */
+    /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;
     struct within within; /* INPUT */
     int rank;
@@ -737,11 +737,11 @@ int stmts_touching(const struct stmt *s, int a);
 /* Returns the distance between neighbouring indices in a range of the FOR. It is the period with `apart`, otherwise
    1. */
 int64_t stmt_stride(const struct stmt *s);
-/* Returns true if both are MAPs over the same axes in the same order. */
+/* Returns true if a and b are MAPs over equal axes in equal order. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* Returns a reference to array a. Its subscripts are the INDEX of each axis of a. */
 struct ref loops_ref(const struct loops *l, int a);
-int array_terms(const struct array *a); /* the number of bf16 terms per number; 1: not split */
+int array_terms(const struct array *a); /* the number of bf16 terms per number; 1 means that numbers are not split */
 /* Returns the number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
 /* Returns the number of elements in memory, with padding and held tiles. Returns INT64_MAX if the number overflows. */

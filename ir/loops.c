@@ -27,7 +27,8 @@ int loops_array(struct loops *l, struct array array)
 const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
     const size_t length = strlen(wanted);
-    bool *taken = arena_alloc(l->module->arena, (size_t)l->arrays + 3); /* taken[n]: whether the name wanted_n exists */
+    /* taken[n] is true if an array has the name wanted_n. */
+    bool *taken = arena_alloc(l->module->arena, (size_t)l->arrays + 3);
     for (int a = 0; a < l->arrays; a++) {
         const char *name = l->array[a].name;
         if (strncmp(name, wanted, length) != 0) continue;

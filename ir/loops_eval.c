@@ -131,8 +131,8 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference in a statement. If `straight` is true, every point is in range. Its offset is then `base` plus the sum
-   of step[axis] * n over the axes. n is the position of the index in the current range. */
+/* A reference in a statement. If `straight` is true, every point is in range. The offset of the element is then
+   `base` plus the sum of step[axis] * n over the axes. n is the position of the index in the current range. */
 struct access {
     const struct ref *ref;
     double *data;
@@ -552,9 +552,8 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         int64_t count = keys ? points(e) : 0;
         e->visits->tiles += keys;
         e->visits->points += count;
-        for (const struct stmt *inner = s->body; inner && tests;
-             /* An IF in the body may skip the test of the region. */
-             inner = inner->next)
+        /* An IF in the body may skip the test of the region. */
+        for (const struct stmt *inner = s->body; inner && tests; inner = inner->next)
             if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
         if (!tests) count = 0;
         e->visits->tested += count;

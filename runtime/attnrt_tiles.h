@@ -24,7 +24,7 @@ typedef uint16_t __m512i __attribute__((vector_size(64), may_alias));
 typedef uint16_t __m512bh __attribute__((vector_size(64)));
 typedef uint16_t emulated_stored __attribute__((vector_size(64), aligned(2), may_alias));
 
-/* Subnormal numbers become 0 with the same sign, as in bf16 products. */
+/* Returns x with subnormal numbers replaced by 0 of equal sign, as in bf16 products. */
 EMULATED emulated_row emulated_normal(emulated_bits x)
 {
     return (emulated_row)(x & ((emulated_bits)((x & 0x7f800000) != 0) | 0x80000000));
@@ -97,7 +97,7 @@ EMULATED __m512i emulated_added(__m512i from, uint32_t lanes, __m512i a, __m512i
     return from;
 }
 
-/* Emulates vdpbf16ps: adds the products of second elements, then those of first elements. */
+/* Emulates vdpbf16ps. Adds the products of second elements first, and then the products of first elements. */
 EMULATED __m512 emulated_dot(__m512 sum, __m512bh a, __m512bh b)
 {
     sum += emulated_second((emulated_bits)a) * emulated_second((emulated_bits)b);
@@ -159,7 +159,8 @@ EMULATED void emulated_store(int t, void *to, int64_t stride)
     for (int m = 0; m < 16; m++)
         *(emulated_stored *)(void *)((char *)to + m * stride) = (emulated_stored)emulated_tile[t].row[m];
 }
-/* c += a * b. Like tdpbf16ps, sums the products of first and of second elements separately. The products are exact. */
+/* Computes c += a * b. The sums of first and of second elements are separate, as in tdpbf16ps. The products are
+   exact. */
 EMULATED void emulated_multiply(int c, int a, int b)
 {
     emulated_row first_of_b[16], second_of_b[16];

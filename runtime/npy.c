@@ -80,7 +80,7 @@ static bool take_word(const char **at, const char *word)
     return true;
 }
 
-/* Reads a quoted string into `out`, truncated to size - 1 characters. numpy writes no escapes here. */
+/* Reads a quoted string into `out`, truncated to size - 1 characters. numpy writes no escapes in such strings. */
 static bool take_string(const char **at, char *out, size_t size)
 {
     skip_blanks(at);
@@ -206,7 +206,7 @@ static int check_shape(struct header *h, enum attn_dtype wanted, struct reader *
         product *= h->shape[k];
     }
     h->count *= product;
-    h->fortran &= wide > 1; /* both orders are the same */
+    h->fortran &= wide > 1; /* with at most one axis longer than 1, both orders are equal */
     return 0;
 }
 

@@ -1,5 +1,5 @@
-/* The lines of `attnc explain` about one array of `arrays:`: how the loops of each form read it, and whether tiles are
-   skipped because of it. */
+/* Prints the lines of `attnc explain` about one array of `arrays:`. They tell how the loops of each form read the
+   array, and whether tiles are skipped because of it. */
 #include "explain_arrays.h"
 
 #include <string.h>
@@ -9,11 +9,13 @@ struct reads {
     const char *name;
     const struct loops *l;
     int64_t strip; /* the number of elements in a strip of differences, or 0 if there is no strip */
-    /* `copied`: elements are copied for each tile. `direct`: a map reads the array itself. */
+    /* `copied` is true if elements are copied for each tile. `direct` is true if a map reads the array itself. */
     bool copied, direct;
-    /* `of_queries`: statements that read the array run over queries. `of_keys`: they run over keys. */
+    /* `of_queries` is true if statements over queries read the array. `of_keys` is true if statements over keys read
+       it. */
     bool of_queries, of_keys;
-    /* `tests`: a region reads the array. `skips`: loops or conditions skip tiles because of the array. */
+    /* `tests` is true if a region reads the array. `skips` is true if loops or conditions skip tiles because of the
+       array. */
     bool tests, skips;
 };
 

@@ -155,8 +155,8 @@ static bool color_value(struct options *o, const char *text)
 
 /* ---- one option ---- */
 
-/* Returns the value of the option at argument *k: the text after `=`, or the next argument. Advances *k. Returns
-   NULL after a message. */
+/* Returns the value of the option at argument *k: the text after `=`, or the next argument. Advances *k. On failure,
+   prints a message and returns NULL. */
 static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
 {
     const char *equals = strchr(argument[*k], '=');

@@ -22,7 +22,7 @@ static struct tensor *find(struct sample *s, const char *name)
     return NULL;
 }
 
-/* Makes rows that change slowly from position to position, as those of a text do, so that a picture shows distances. */
+/* Makes rows that change slowly from position to position, as rows of a real text do. So a picture shows distances. */
 static void draw_rows(double *x, int64_t elements, const double *near, uint64_t *state)
 {
     for (int64_t i = 0; i < POSITIONS; i++)

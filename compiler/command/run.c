@@ -170,7 +170,8 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares the shape of an array from a file with the shape of `like`. Returns false after a message. */
+/* Compares the shape of an array from a file with the shape of `like`. On failure, prints a message and returns
+   false. */
 static bool check_shape(struct run *r, const struct kernel_array *like, const struct attn_array *a)
 {
     const char *path = file_path(r, r->options->in_dir, like->name), *why = NULL;
@@ -384,7 +385,7 @@ static void explain_order(struct run *r)
     failed(r, STATUS_INPUT);
 }
 
-/* Allocates an array that the kernel writes. Returns false after a message. */
+/* Allocates an array that the kernel writes. On failure, prints a message and returns false. */
 static bool make_array(struct run *r, const struct kernel_array *like, struct attn_array *a)
 {
     struct attn_param shape = {.rank = like->rank};
@@ -495,7 +496,8 @@ static double may_differ(enum attn_dtype dtype)
 
 enum { MAX_CHUNKS = 64 };
 
-/* Reads --chunks, the numbers of tokens of successive calls. Returns the number of calls, or 0 after a message. */
+/* Reads --chunks, the numbers of tokens of successive calls. Returns the number of calls. On failure, prints a
+   message and returns 0. */
 static int read_chunks(const struct options *o, int64_t *chunk)
 {
     int count = 0;
@@ -545,8 +547,8 @@ static void *element_of(const struct run *r, const char *name, int64_t element)
     return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
 }
 
-/* Appends all tokens to the state with extend, which writes to `out` and `statistics`. Returns the number of calls,
-   or 0 after a message. */
+/* Appends all tokens to the state with extend, which writes to `out` and `statistics`. Returns the number of calls.
+   On failure, prints a message and returns 0. */
 static int64_t extend_all(struct run *r, const struct attn_array *out, const struct attn_array *statistics, void *state,
                           size_t bytes)
 {

@@ -24,8 +24,8 @@ const char *sealed_text(struct arena *arena, const struct folder *f, const char 
 int cache_lock(struct arena *arena, const struct folder *cache, const char *file);
 /* Releases a lock from cache_lock. Does nothing if `lock` is -1. */
 void cache_unlock(struct arena *arena, const struct folder *cache, const char *file, int lock);
-/* Returns the maximum size of the cache in bytes, from $ATTNC_CACHE_SIZE or the default. If the variable's value is
-   not a size, sets *bad to it; otherwise to NULL. */
+/* Returns the maximum size of the cache in bytes, from $ATTNC_CACHE_SIZE or the default. Sets *bad to the variable's
+   value if the value is not a size, and to NULL otherwise. */
 int64_t cache_limit(const char **bad);
 /* Removes files of killed processes. Several processes may call this and cache_trim at the same time. */
 void cache_clean(const struct folder *cache);
@@ -34,7 +34,8 @@ void cache_trim(const struct folder *cache, int64_t limit);
 
 extern const char machine_probe_source[], machine_probe_header[]; /* the texts of probe.c and probe.h */
 /* Loads the shared object of NAME.c, which may include NAME.h and attnrt.h. If the cache does not have it, compiles
-   it first. Sets out->symbol to the address of `symbol`. Returns STATUS_DONE, or STATUS_MACHINE after a message. */
+   it first. Sets out->symbol to the address of `symbol`. Returns STATUS_DONE. On failure, prints a message and
+   returns STATUS_MACHINE. */
 enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet,
                       struct loaded_code *out);
 void code_unload(struct loaded_code *code);

@@ -144,7 +144,8 @@ static const char *find_program(struct arena *arena, const char *name)
 }
 
 /* Sets j->compiler to $ATTNC_CC. If that variable is not set, takes the first program that exists of clang, clang-19
-   to clang-14, $CC and cc. If there is no compiler, returns false, after a message unless `silent` is true. */
+   to clang-14, $CC and cc. Returns false if there is no compiler. Then it also prints a message, unless `silent` is
+   true. */
 static bool find_compiler(struct job *j, bool silent)
 {
     static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
@@ -361,7 +362,7 @@ void code_unload(struct loaded_code *code)
 
 /* ---- compiling, loading and storing a kernel ---- */
 
-/* Writes the text to the new file FILE SUFFIX of the build folder. Returns false after a message. */
+/* Writes the text to the new file FILE SUFFIX of the build folder. On failure, prints a message and returns false. */
 static bool put_file(const struct job *j, const char *file, const char *suffix, const char *text)
 {
     const char *name = arena_printf(j->arena, "%s%s", file, suffix);
@@ -378,8 +379,8 @@ static bool put_file(const struct job *j, const char *file, const char *suffix, 
     return written;
 }
 
-/* Opens a private folder to compile in, inside the cache, or without a cache in $TMPDIR or /tmp. Returns false after
-   a message. */
+/* Opens a private folder to compile in, inside the cache, or without a cache in $TMPDIR or /tmp. On failure, prints
+   a message and returns false. */
 static bool open_build(struct job *j)
 {
     if (j->cache.fd >= 0 && !private_open(j->arena, &j->cache, &j->build)) {
@@ -500,9 +501,10 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     return STATUS_DONE;
 }
 
-/* Finds the C compiler and opens the cache. Returns false if there is no compiler, after a message unless `silent`.
-   - *why: the reason why the cache cannot be opened, or NULL
-   - *bad: the value of $ATTNC_CACHE_SIZE if it is not a size, or NULL */
+/* Finds the C compiler and opens the cache. Returns false if there is no compiler. Then it also prints a message,
+   unless `silent` is true.
+   - *why is set to the reason why the cache cannot be opened, or NULL.
+   - *bad is set to the value of $ATTNC_CACHE_SIZE if it is not a size, or NULL. */
 static bool job_open(struct job *j, bool silent, const char **why, const char **bad)
 {
     j->cache = j->build = NO_FOLDER;

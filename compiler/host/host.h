@@ -8,7 +8,7 @@
 /* ---- measurements of the machine (machine.c) ---- */
 
 struct machine;
-/* Loads the code that measures (probe.c). Returns NULL after a message, with *status set. */
+/* Loads the code that measures (probe.c). On failure, prints a message, sets *status and returns NULL. */
 struct machine *machine_open(struct arena *arena, bool quiet, enum status *status);
 void machine_close(struct machine *m);
 const char *machine_text(struct arena *arena); /* one line: processor, number of processors, largest cache */
@@ -46,8 +46,8 @@ struct loaded_kernel {
     struct loaded_code code;
     const struct attn_kernel *kernel;
 };
-/* Loads a kernel from its emitted C. If the cache does not have it, compiles it first. Returns STATUS_DONE, or
-   STATUS_MACHINE after a message. */
+/* Loads a kernel from its emitted C. If the cache does not have it, compiles it first. Returns STATUS_DONE. On
+   failure, prints a message and returns STATUS_MACHINE. */
 enum status kernel_load(const char *name, const char *source, const char *header, bool quiet,
                         struct loaded_kernel *out);
 void kernel_unload(struct loaded_kernel *k);

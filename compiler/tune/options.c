@@ -75,7 +75,7 @@ static bool read_shard(const struct options *o, struct tune_request *r)
     return false;
 }
 
-/* Returns the default of --db, or NULL after a message. */
+/* Returns the default of --db. On failure, prints a message and returns NULL. */
 static const char *default_database(const struct options *o, struct arena *arena)
 {
     const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *folder = NULL;

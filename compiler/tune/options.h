@@ -20,7 +20,7 @@ struct tune_request {
 };
 /* On failure, prints a message, sets *status and returns false. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
-/* Removes knobs that --knobs does not name from the space. Returns false after a message. */
+/* Removes knobs that --knobs does not name from the space. On failure, prints a message and returns false. */
 bool tune_knobs(const struct options *o, struct tune_space *space);
 
 #endif

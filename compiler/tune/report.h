@@ -5,8 +5,8 @@
 #include "../support/support.h"
 #include "store/store.h"
 
-/* Returns the fastest trial of those that are faster than the default schedule beyond noise, or NULL. Of several
-   trials of a point, only the last counts. (result.c) */
+/* Returns the fastest trial that is faster than the default schedule by more than the noise. Returns NULL if there
+   is none. Of several trials of a point, only the last counts. (result.c) */
 const struct tune_trial *run_best(const struct tune_run *run);
 /* Returns the median time in seconds of the default schedule in this run, or infinity. */
 double run_default_seconds(const struct tune_run *run);

@@ -70,7 +70,7 @@ double tune_seconds(const struct tune_result *r)
     return middle;
 }
 
-/* Returns true if an earlier trial of the run has the same samples. Trials with equal C code share samples. */
+/* Returns true if an earlier trial of the run has the samples of this trial. Trials with equal C code share samples. */
 static bool repeated(const struct tune_run *run, int trial)
 {
     const int64_t from = run->trial[trial].same_as;

@@ -9,7 +9,7 @@ enum { MAX_SHAPES = 64 };
 struct tune_shape {
     int64_t batch, heads, kv_heads, length; /* length: the number of queries and of keys */
     int threads;
-    bool backward; /* true: a call of backward is measured. false: a call of forward */
+    bool backward; /* true if a call of backward is measured, false if a call of forward is measured */
 };
 enum tune_status {
     TUNE_RUNNING,     /* a process is measuring the point, or was killed on another machine */

@@ -50,7 +50,8 @@ struct machine_speed {
     int threads; /* the number of threads that were used */
 };
 /* Measures this machine's peak for the dtype in a child process. If `memory` is true, also measures the bandwidth.
-   If `threads` is 0, uses OpenMP's default. Returns false after a message or a signal. */
+   If `threads` is 0, uses OpenMP's default. Returns false if a signal arrives. On failure, prints a message and
+   returns false. */
 bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed);
 
 /* After trial_guard, SIGINT, SIGTERM and SIGHUP end only the running trial. trial_interrupted returns the last such

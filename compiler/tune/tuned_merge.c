@@ -172,7 +172,7 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    /* `last` is the number of the file's entry in out[n - 1]. It is -1 if that entry is a found one, or if n is 0. */
+    /* `last` is the number of the file's entry in out[n - 1]. It is -1 if out[n - 1] is a found entry, or if n is 0. */
     int n = 0, last = -1;
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;

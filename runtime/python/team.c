@@ -1,4 +1,5 @@
-/* Threads for kernels that were compiled without OpenMP, as those of the package are: a struct attn_team (attnrt.h). */
+/* Threads for kernels that were compiled without OpenMP, as a struct attn_team (attnrt.h). The kernels of the
+   package have no OpenMP. */
 #include "../attnrt.h"
 
 #include <pthread.h>

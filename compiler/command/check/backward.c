@@ -118,8 +118,8 @@ static bool choose(const struct derived *x, int number, int sample, bool *wanted
     return number < 3 + (alone ? alone + 2 : 0);
 }
 
-/* Makes every second call that `choose` describes, from number `first` on, with varying numbers of threads. If a
-   gradient's bits differ from those in `all`, reports it and sets *alike to false. */
+/* Makes every second call that `choose` describes, from number `first` on, with varying numbers of threads. Reports
+   a gradient whose bits differ from those in `all`, and sets *alike to false. */
 static int try_some(struct checking *c, const struct called *forward, const struct attn_problem *problem, int sample,
                     struct derived *x, const void *dout, int first, bool *alike)
 {

@@ -92,8 +92,8 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     return NULL;
 }
 
-/* Sets the expected statistics of a sample and their tolerances, as for `out`. The scale of a logarithm is 1,
-   because log(sum) changes by the relative error of the sum. */
+/* Sets the expected statistics of a sample, and their tolerances by the rules for `out`. The scale of a logarithm is
+   1, because log(sum) changes by the relative error of the sum. */
 static const char *add_statistics(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                   const struct problem_size *size, uint64_t *state, struct arena *arena)
 {

@@ -144,7 +144,7 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
    return NULL if memory runs out. Free the result with attn_free. */
 void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
-/* Compares the statistics of a call with those of the sample, if there are any. The tolerance is multiplied by
+/* Compares the statistics of a call with the sample's statistics, if there are any. The tolerance is multiplied by
    `times`. */
 void check_statistics(const struct checking *c, int sample, const void *statistics, double times, struct worst *worst);
 /* Returns element k of an array of the kernel. */

@@ -271,8 +271,8 @@ static bool runs_at(const struct program *program, const struct problem_size *si
     return program->by_heads ? is_alone(size) : !program->few || queries_are_few(size);
 }
 
-/* Returns the result of comparing a program with the expected values. Programs with equal text share one result.
-   Returns NULL after a message. */
+/* Returns the result of comparing a program with the expected values. Programs with equal text share one result. On
+   failure, prints a message and returns NULL. */
 static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
 {
     const struct checking *c = x->c;

@@ -71,8 +71,8 @@ struct model {
     /* A second regression predicts whether a point can be measured. Its data are 1 for measured points and 0 for
        failed points. `share` is the mean of the data. works = inverse(L) * (data - share). */
     double works[MAX_SEEN], share;
-    /* `mean` and `deviation` are those of the limited scores. `variance` is the variance of the process, for
-       standardised scores. */
+    /* `mean` and `deviation` are the mean and deviation of the limited scores. `variance` is the variance of the
+       process, for standardised scores. */
     double mean, deviation, variance;
     int now; /* the index in the pool of the point that was returned last */
 };

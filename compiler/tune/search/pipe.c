@@ -273,7 +273,7 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
     }
 }
 
-/* Returns the index of a JSON value in the knob's list of values, or -1 after a message. */
+/* Returns the index of a JSON value in the knob's list of values. On failure, prints a message and returns -1. */
 static int value_index(const struct pipe_search *x, const char *line, size_t length, const struct tune_knob *knob,
                        const json_t *value)
 {

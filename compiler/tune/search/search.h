@@ -17,8 +17,8 @@ struct search_request {
     bool (*stop)(void *user); /* returns true if the search should end; called while a command is busy; may be NULL */
 };
 struct search;
-/* Starts the strategy `name`: one of search_names, or pipe:COMMAND. On failure, prints a message and returns NULL.
-   Equal requests and results give an equal order of points. */
+/* Starts the strategy `name`, which is one of search_names or pipe:COMMAND. On failure, prints a message and returns
+   NULL. Equal requests and results give an equal order of points. */
 struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
 /* Sets *point to the next point to measure, and *samples to the number of samples it should have. Returns false when
    the search is over; *failed is set if a user's command violated the protocol.

@@ -1,4 +1,4 @@
-/* Shared by strategies: random numbers, the pool of points, the score of a result. */
+/* Functions that strategies share: random numbers, the pool of points, and the score of a result. */
 #include "search.h"
 #include "strategy.h"
 #include "../result.h"

@@ -14,11 +14,12 @@ bool store_failed(struct store *s);
 /* Prints the file's name and this message, sets s->status and returns false. */
 bool store_wrong(struct store *s, enum status status, const char *format, ...) IR_PRINTF(3, 4);
 /* Prepares a statement and binds its parameters. `types` has one letter per parameter: i (int64_t), d (double), t
-   (const char *). Returns NULL after a message. Free the statement with store_done. */
+   (const char *). On failure, prints a message and returns NULL. Free the statement with store_done. */
 sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...);
 /* Resets the statement and binds new parameters, to run it again. */
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...);
-/* Reads the next row. Returns 1 if there is one, 0 if there are no more, -1 after a message. */
+/* Reads the next row. Returns 1 if there is one, and 0 if there are no more. On failure, prints a message and
+   returns -1. */
 int store_row(struct store *s, sqlite3_stmt *statement);
 /* Runs the statement to its end and ignores its rows. */
 bool store_step(struct store *s, sqlite3_stmt *statement);

@@ -436,7 +436,7 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     return well && row == 0;
 }
 
-/* Reads runs into *runs and returns their number, or -1 after a message.
+/* Reads runs into *runs and returns their number. On failure, prints a message and returns -1.
    - spec_name: only runs of this spec are read. NULL means all specs.
    - id: only the run with this id is read. 0 means all runs.
    - anywhere: if true, each run gets the trials of all runs of its experiment. */

@@ -76,7 +76,8 @@ const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere,
 /* Does the same as store_find, but searches for the C code with this hash, at any point. */
 const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code,
                                          const struct tune_space *space, struct arena *arena, bool *failed);
-/* Reads all runs of the spec, or of all specs if `spec_name` is NULL. Returns their number, or -1 after a message. */
+/* Reads all runs of the spec, or of all specs if `spec_name` is NULL. Returns their number. On failure, prints a
+   message and returns -1. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
 /* Reads one run. If `anywhere` is true, the run gets the trials of all runs of its experiment. On failure, prints a
    message and returns NULL. */

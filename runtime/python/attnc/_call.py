@@ -979,8 +979,8 @@ def _address_in_library(value: Any) -> Callable[[Any], int]:
 
 
 class _Again:
-    """A checked call, which later calls with the same key repeat with other addresses and without checks. Only one
-    thread may use the object at a time, because calls share its problem and its struct of parameters."""
+    """A checked call. Later calls with the same key repeat it with other addresses, without checks. Only one thread
+    may use the object at a time, because calls share its problem and its struct of parameters."""
 
     def __init__(self, call: _Call, function: Callable[..., int], like: Any) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep

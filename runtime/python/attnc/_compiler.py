@@ -91,7 +91,7 @@ def environment() -> dict[str, str]:
 
 
 def main() -> None:
-    """The installed script `attnc`: replaces this process by the program."""
+    """Runs the installed script `attnc`. Replaces this process by the program."""
     os.execve(program(), [program(), *sys.argv[1:]], environment())
 
 

@@ -47,8 +47,8 @@ _wanted: Optional[Set[Tuple[str, bool]]] = None  # a set while calls are only no
 
 @contextlib.contextmanager
 def noting() -> Iterator[Set[Tuple[str, bool]]]:
-    """Makes a context in which attention computes nothing. Yields the set of kernels that calls would use. An entry is
-    a kernel's text, and whether gradients are needed."""
+    """Makes a context in which attention computes nothing. Yields the set of kernels that calls would use. An entry
+    has a kernel's text, and tells whether gradients are needed."""
     global _wanted
     made: Set[Tuple[str, bool]] = set()
     _wanted = made

@@ -71,7 +71,7 @@ _EXTENDED: Dict[str, Tuple[str, Callable[..., Any]]] = {
 
 
 def _follows(model_type: str) -> bool:
-    """Extends the attention of models of this type. Returns False if the type is not known here."""
+    """Extends the attention of models of this type. Returns False if _EXTENDED does not have the type."""
     if model_type not in _EXTENDED:
         return False
     name, function = _EXTENDED[model_type]

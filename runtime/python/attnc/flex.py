@@ -551,8 +551,8 @@ _checked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
 
 def _check_blocks(mask: BlockMask) -> None:
-    """Checks, once for each BlockMask, that its lists of blocks are those of its mask_mod. A kernel reads the mask_mod
-    and skips what it hides; lists that hide more would be lost."""
+    """Checks once for each BlockMask that its lists of blocks agree with its mask_mod. A kernel reads only the
+    mask_mod. Lists that hide more keys would be lost."""
     if mask in _checked:
         return
     rows, columns = mask.BLOCK_SIZE

@@ -97,9 +97,9 @@ def _foreign(binding: Binding, library: str, results: Any, *arrays: Any) -> Any:
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
              split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
-    """Adds a rule for vmap. With `merges`, the axis of vmap is merged into the batch. Otherwise each index is one call.
-
-    has_batch(number): whether this argument has a batch axis; split(number): whether this result has one"""
+    """Adds a rule for vmap. With `merges`, the axis of vmap is merged into the batch. Otherwise each index is one
+    call. has_batch(number) tells whether this argument has a batch axis. split(number) tells whether this result
+    has one."""
     made: Any = jax.custom_batching.custom_vmap(function)
 
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
