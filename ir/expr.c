@@ -469,7 +469,7 @@ static int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Minimum and maximum return NaN if an argument is NaN, unlike fmin and fmax. */
+/* These functions return NaN if an argument is NaN, unlike fmin and fmax. */
 static double smaller_real(double x, double y)
 {
     return x < y || x != x ? x : y;

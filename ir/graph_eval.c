@@ -206,7 +206,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     return operand;
 }
 
-/* The innermost loop. Combines `count` terms a * b with `out`. Each pointer advances by its step. */
+/* Combines `count` terms a * b with `out`. Each pointer advances by its step. This is the innermost loop. */
 static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step,
                        const double *b, int64_t b_step, const double *region, int64_t region_step)
 {

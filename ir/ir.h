@@ -148,12 +148,12 @@ struct expr {
     enum expr_type type;
     int id; /* the expressions of a module are numbered from 0 */
     const struct expr *arg[3];
-    double real; /* EXPR_REAL */
+    double real; /* used by EXPR_REAL */
     /* - EXPR_INT: the value
        - EXPR_OPERAND: the number of the operand
        - EXPR_INDEX, SIZE, LO, HI: the axis */
     int64_t integer;
-    const struct draw *draw; /* EXPR_DRAWN */
+    const struct draw *draw; /* used by EXPR_DRAWN */
     /* Used by EXPR_ID, MIN_ID, MAX_ID and ANY_ID. The name of the integer parameter. Equal names have equal
        pointers. */
     const char *name;
@@ -203,7 +203,8 @@ const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders. They fold constants and simplify, for example x + 0 and x * 1. The simplifications hold for finite x. */
 const struct expr *expr_real(struct module *m, double value);
 const struct expr *expr_int(struct module *m, int64_t value);
-const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
+/* `op` is EXPR_OPERAND, EXPR_INDEX, EXPR_SIZE, EXPR_LO or EXPR_HI. */
+const struct expr *expr_leaf(struct module *m, enum expr_op op, int number);
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
 /* Makes an EXPR_DRAWN. It is true if b is one of the numbers drawn for a from 0 … among - 1. If draw.name is not
@@ -367,7 +368,7 @@ struct allowed {
 };
 /* The functions …_check return NULL if the argument is valid, otherwise an error message. */
 const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed);
-/* e must be a condition */
+/* Calls expr_check, and also checks that e is a condition. */
 const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed);
 const char *axes_check(struct module *m, int rank, const int *axes);
 const char *module_check(struct module *m);
@@ -423,7 +424,7 @@ struct value {
     bool bytes; /* if true, the integer elements are stored as U8 */
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;
-    struct within within; /* INPUT */
+    struct within within; /* used by INPUT */
     int rank;
     int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */
     int operands;
@@ -450,7 +451,7 @@ struct value {
        - If the region has later chunks, the recurrence runs backward, from S[c + 1] to S[c].
        - The recurrence must give the sum over the region, which defines S. */
     const struct expr *keep;
-    const double *data; /* TABLE */
+    const double *data; /* used by TABLE */
     /* Used by SOLVE. It computes u[t] = rate[t] * (values[t] - s[t]), where t runs along the sequence of the result.
        s[t] is the sum of weights[t][j] * u[j] over the j < t in the region `where`.
        - Operands 0 to 2 are the weights, the values and the rate.
@@ -611,7 +612,7 @@ struct array {
     bool folded;
     /* Used by TILE. The byte offset in the workspace or the state, a multiple of 64. -1 means not allocated. */
     int64_t offset;
-    const double *data; /* TABLE */
+    const double *data; /* used by TABLE */
 };
 
 struct assign {
@@ -689,7 +690,8 @@ struct stmt {
     bool block;
     int rank;
     int axes[MAX_RANK];
-    bool coarse; /* MAP: exp2 may have low precision, because results are rounded to bf16 */
+    /* Used by MAP. If true, exp2 may have low precision, because results are rounded to bf16. */
+    bool coarse;
     /* Used by DOT of bf16 pairs with FOLD_SET. If not 0, the sum is multiplied by this factor. */
     double times;
     int operands;

@@ -252,7 +252,7 @@ void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, 
 size_t attn_orthogonal_work(int64_t rows, int64_t columns);
 void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work);
 void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, float *out, void *work);
-/* One block of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
+/* Computes one block of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
 void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* ---- masks as ranges of keys (ranges.c), and random blocks (draw.c) ---- */

@@ -204,8 +204,8 @@ static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
         v[k] -= with_sign(scaled(size, magnitude(unit[k]), 60), (along < 0) != (unit[k] < 0));
 }
 
-/* Makes row `row` orthogonal to earlier rows, with length 1. Gram-Schmidt runs twice because of rounding. Returns
-   false if the row depends on earlier rows. */
+/* Makes row `row` orthogonal to earlier rows, and scales it to length 1. Gram-Schmidt runs twice because of
+   rounding. Returns false if the row depends on earlier rows. */
 static bool orthonormal_row(int64_t *block, int64_t row, int64_t columns)
 {
     int64_t *v = block + row * columns;

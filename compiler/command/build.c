@@ -77,7 +77,7 @@ static enum status show(const struct options *o, const char *name, const struct 
     return line ? STATUS_DONE : STATUS_MACHINE;
 }
 
-/* `o` has the targets of this machine. `as_given` has the targets of the command line. */
+/* Builds one spec. `o` has the targets of this machine. `as_given` has the targets of the command line. */
 static enum status build_one(const struct options *o, const struct options *as_given, const char *file)
 {
     struct arena *arena = arena_new();

@@ -40,7 +40,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 
-/* the functions of the commands, in the order of command_line.def */
+/* The functions of the commands, in the order of command_line.def. */
 static int (*const run[COMMANDS])(const struct options *) = {
 #define COMMAND(name, operands, synopsis, says, more) command_##name,
 #include "command_line.def"

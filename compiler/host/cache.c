@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* bytes of a seal: the hash in hexadecimal, and a newline */
+enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* the bytes of a seal, which is a hash in hexadecimal and a newline */
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */

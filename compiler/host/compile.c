@@ -398,7 +398,7 @@ static bool open_build(struct job *j)
 #define OPENMP_PROBE "openmp-probe"
 
 /* Returns true if the compiler can compile a minimal program. If it cannot, the source of the kernel is not the
-   cause of an error. Returns true if the disk is full. */
+   cause of an error. A failure because of a full disk also returns true. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};

@@ -70,8 +70,8 @@ static int64_t number_in(const char *path, const char *key)
     return number;
 }
 
-/* Prefer the size that the operating system reports for the first core. sysconf reports a whole socket, even to a
-   virtual machine with a part of it. */
+/* Prefers the size that the operating system reports for the first core. sysconf reports the size of a whole socket,
+   even to a virtual machine that has only a part of the socket. */
 int64_t machine_cache(void)
 {
     int64_t max = 0;

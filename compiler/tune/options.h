@@ -18,7 +18,7 @@ struct tune_request {
     /* For --shard 2/8, `shard` is 2 and `shards` is 8. Then only points whose number mod 8 is 1 are measured. */
     int64_t shard, shards;
 };
-/* On failure, prints a message, sets *status and returns false. */
+/* Reads the options of attnc tune into *r. On failure, prints a message, sets *status and returns false. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
 /* Removes knobs that --knobs does not name from the space. On failure, prints a message and returns false. */
 bool tune_knobs(const struct options *o, struct tune_space *space);

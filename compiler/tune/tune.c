@@ -47,8 +47,9 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return cycles;
 }
 
-/* Compiling the spec for every point would take too long. So points that differ only in KNOB_PRINT knobs, which do
-   not change the loops, share one result. point_loads adds the effect of these knobs. */
+/* Returns the predicted time of a point. Compiling the spec for every point would take too long. So points that
+   differ only in KNOB_PRINT knobs share one result, because these knobs do not change the loops. point_loads adds
+   the effect of these knobs. */
 static double expected(void *user, const struct tune_point *point)
 {
     struct tuning *t = user;

@@ -126,7 +126,8 @@ static void barrier(void)
     for (unsigned count = 0; __atomic_load_n(&meeting.round, __ATOMIC_ACQUIRE) == round;) spin(&count);
 }
 
-/* A forked process has none of the workers, and its copies of the locks may be held. */
+/* Resets the pool in a forked process. That process has none of the workers, and its copies of the locks may be
+   held. */
 static void forget(void)
 {
     pthread_mutex_init(&pool.busy, NULL);

@@ -313,7 +313,8 @@ static bool check_pass(const struct compilation *k, const struct pass *pass, voi
     const struct judged *j = judge_once(x, k, pass);
     if (!j) return c->good = false;
     const bool good = j->worst.share <= PASS_MAX || j->cancels,
-               told = !x->of || (x->before && !x->first); /* before `differentiate`, a part is forward */
+               told = !x->of || (x->before && !x->first); /* before the pass `differentiate`, the program of a part
+                                                             is that of forward */
     if (told || !good) {
         const char *whole = x->of ? arena_printf(x->arena, "%s of %s", pass->name, x->of) : pass->name;
         if (check_tells(c, good)) say_program(x, k);

@@ -88,7 +88,7 @@ static struct kernel kernel_of(const struct model *m, const double *parameter)
     return kernel;
 }
 
-/* The covariance of the scores at two places is the sum of
+/* Returns the covariance of the scores at two places. It is the sum of
    - a Matérn covariance (smoothness 5/2) of the knobs,
    - a linear covariance of the cost model's predictions,
    - 0.25, for an unknown constant offset. */

@@ -20,8 +20,8 @@ uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k)
     return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* A Feistel network permutes the numbers of 2 * half bits. This is the smallest even number of bits that holds count
-   - 1. If a result is `count` or more, the network is applied again (cycle walking). */
+/* A Feistel network permutes the numbers of 2 * half bits. 2 * half is the smallest even number of bits that is
+   enough for count - 1. If a result is `count` or more, the network is applied again (cycle walking). */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k)
 {
     int half = 1;

@@ -51,7 +51,7 @@ double search_expected(const struct search_request *request, int64_t number);
 /* Returns the log of the measured ratio, or infinity if the point failed. Lower is better. */
 double search_score(const struct tune_result *result);
 
-/* The `tell` of strategies that ignore results. */
+/* Does nothing. It is the `tell` of strategies that ignore results. */
 void search_learn_nothing(void *state, const struct tune_point *point, const struct tune_result *result);
 
 #endif

@@ -609,7 +609,7 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         if not _is_number(array) and not hasattr(array, "shape"):
             raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array or a number")
     declared = _declared(weight or score or "", str(mask or ""), given, *inputs[:2])
-    # for the default of a number, torch.compile has a symbol; 0.0 is a constant
+    # torch.compile has a symbol for the default number, so the constant 0.0 is used
     formula = (weight, score, mask, normalize, algorithm, dropout if dropout else 0.0, declared,
                int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype])
     made: AnyArray
