@@ -262,8 +262,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1094,8 +1094,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1930,8 +1930,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {

@@ -255,8 +255,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1047,8 +1047,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1830,8 +1830,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2732,7 +2732,7 @@ static size_t prefix_rows(const struct attn_problem *p, int64_t n)
     return whole_lines(bytes_times(of_heads, n));
 }
 
-/* Returns the bytes of the prefix sums and their low parts. */
+/* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);

@@ -304,7 +304,7 @@ TARGET_v4 INLINE vec_v4 half_expm1_v4(vec_v4 x)
     return half * p + (half - (float)0.5);
 }
 
-/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, m = (e^(2|x|) - 1) / 2. */
+/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, where m = (e^(2|x|) - 1) / 2. */
 TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
 {
     vec_v4 y = abs_v4(x) * (float)2;
@@ -359,8 +359,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3169,7 +3169,7 @@ TARGET_v3 INLINE vec_v3 half_expm1_v3(vec_v3 x)
     return half * p + (half - (float)0.5);
 }
 
-/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, m = (e^(2|x|) - 1) / 2. */
+/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, where m = (e^(2|x|) - 1) / 2. */
 TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
 {
     vec_v3 y = abs_v3(x) * (float)2;
@@ -3217,8 +3217,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -6026,7 +6026,7 @@ INLINE vec_any half_expm1_any(vec_any x)
     return half * p + (half - (float)0.5);
 }
 
-/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, m = (e^(2|x|) - 1) / 2. */
+/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, where m = (e^(2|x|) - 1) / 2. */
 INLINE vec_any tanh_any(vec_any x)
 {
     vec_any y = abs_any(x) * (float)2;
@@ -6067,8 +6067,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {

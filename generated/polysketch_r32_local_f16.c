@@ -191,7 +191,7 @@ INLINE float widened(uint16_t half)
     made.bits |= sign;
     return made.value;
 }
-INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
 {
     const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
     uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;

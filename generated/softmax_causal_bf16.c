@@ -168,7 +168,7 @@ INLINE void synchronise(const struct part *part)
 /* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
-INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
 {
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
@@ -346,8 +346,8 @@ TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -404,8 +404,8 @@ TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both)
     return (mask_v4bf16amx)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-TARGET_v4bf16amx INLINE mask_v4bf16amx paired_v4bf16amx(vec_v4bf16amx first,
-    vec_v4bf16amx second) /* rounded to nearest, ties to even */
+TARGET_v4bf16amx INLINE mask_v4bf16amx paired_v4bf16amx(vec_v4bf16amx first, vec_v4bf16amx second) /* rounds to nearest,
+    ties to even */
 {
     return interleaved_v4bf16amx((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
@@ -1622,8 +1622,8 @@ TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1699,7 +1699,7 @@ TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const 
     *(pairs_v4bf16 *)(void *)p = interleaved_v4bf16(both);
 }
 
-TARGET_v4bf16 INLINE mask_v4bf16 paired_v4bf16(vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest,
+TARGET_v4bf16 INLINE mask_v4bf16 paired_v4bf16(vec_v4bf16 first, vec_v4bf16 second) /* rounds to nearest,
     ties to even */
 {
     return interleaved_v4bf16((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
@@ -2856,8 +2856,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3908,8 +3908,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4959,8 +4959,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that cache lines are written at once. Rows are
-   prefetched 64 rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {

@@ -1,4 +1,4 @@
-/* Checks whether a kernel can decode: continue a sequence token by token. */
+/* Checks whether a kernel can decode, which means to continue a sequence token by token. */
 #include "unit.h"
 #include "../analysis/analysis.h"
 #include "../expression/expression.h"

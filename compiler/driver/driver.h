@@ -165,7 +165,7 @@ const char *spec_source_hash(struct arena *arena, const char *path, const char *
 
 /* Returns the row of the knob `name`, which may begin with "backward.". Returns KNOBS if there is no such knob. */
 int knob_find_row(const char *name);
-/* Returns the name without "backward.", or NULL. */
+/* If the name begins with "backward.", returns the rest of it. Otherwise returns NULL. */
 const char *knob_of_backward(const char *name);
 
 #endif

@@ -22,7 +22,7 @@ struct maker {
     bool good; /* false if a compilation has failed */
 };
 
-/* Returns the text of --dump-after for a program that works on a state, or "". */
+/* Returns the text that --dump-after adds for a program that works on a state, or "". */
 static const char *program_said(const struct program *p)
 {
     if (program_folds_states(p)) return ", fold";

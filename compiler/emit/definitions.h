@@ -30,7 +30,7 @@ struct template_names {
     } value[MAX_VALUES];
     int values;
 };
-void template_set(struct template_names *t, const char *name, const char *text); /* the value in conditions is 1 */
+void template_set(struct template_names *t, const char *name, const char *text); /* conditions see the value 1 */
 void template_set_number(struct template_names *t, const char *name, int64_t number);
 /* Sets the text of `name` to `lines` without the final newlines. Frees `lines`. */
 void template_set_text(struct template_names *t, const char *name, struct text *lines);

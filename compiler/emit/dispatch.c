@@ -330,7 +330,7 @@ static int emitted_versions(const struct emitted_file *e, const struct version *
     return count;
 }
 
-/* Sets the name to the body of a function that chooses by target. */
+/* Sets the template name `name` to the body of a function that chooses a version by target. */
 static void choose_by_target(const struct emitted_file *e, const struct version *of, int versions, const char *name,
                              struct template_names *t)
 {

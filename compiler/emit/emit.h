@@ -27,7 +27,7 @@ struct version {
     int part;                        /* the number of the part of backward */
     const struct compilation *fold;  /* code that adds a second state, or NULL */
     const struct compilation *few;   /* code for at most `few_rows` rows, or NULL */
-    int64_t few_rows;                /* few_rows: the maximum number of queries of all heads that share keys */
+    int64_t few_rows;                /* the maximum number of queries of all heads that share keys */
     const struct compilation *heads; /* code for few queries of many heads, or NULL; if it exists, so does `few` */
 };
 
@@ -37,7 +37,7 @@ struct emission {
     const struct kernel_arrays *arrays;
     const struct compilation *const *compilation; /* sorted by target */
     int compilations;
-    const struct version *version; /* sorted by target, then by `from` */
+    const struct version *version; /* versions of forward, sorted by target and then by `from` */
     int versions;
     const struct version *correct; /* versions of the corrected values, sorted by target */
     int corrects;
@@ -45,13 +45,13 @@ struct emission {
     int prefixes;
     const struct version *backward; /* versions of the gradients, in the order of `version` */
     int backwards, parts;           /* parts: the number of parts of backward */
-    const struct version *extend;   /* versions for states with sums, by target */
+    const struct version *extend;   /* versions for states with sums, sorted by target */
     int extends;
     const struct version *attend;  /* versions that attend to keys in a state, in the order of `version` */
     int attends;                   /* If it is 0, the versions of forward attend to keys in a state. */
     const struct version *prepare; /* versions that prepare keys for a state, sorted by target */
     int prepares;
-    const struct compilation *const *of_prepared; /* compilations of `attend` and `prepare`, each once */
+    const struct compilation *const *of_prepared; /* compilations of `attend` and `prepare`, without duplicates */
     int of_prepareds;
     /* folds: two states can be added; moves: both states may start at position 0; any_order: they can be added in
        any order */

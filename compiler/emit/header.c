@@ -82,7 +82,7 @@ static const char *without_rows(const struct emission *p)
                : "   If q and out are NULL, the call only stores the tokens.\n";
 }
 
-/* Prints the interface of a state. */
+/* Prints the declarations for states and their comments. */
 static void decoding(const struct emission *p, struct text *out)
 {
     const struct compilation *c = p->compilation[0];

@@ -249,7 +249,7 @@ static const struct expr *without_factor(const struct expr *e, double *factor)
     return scaled ? e->arg[0] : e;
 }
 
-/* Returns the variable that counts the chains. */
+/* Returns the name of the variable of the loop over the chains. */
 static const char *chain_number(const struct map *map)
 {
     return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);

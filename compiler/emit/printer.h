@@ -45,10 +45,10 @@ struct emitter {
     const struct kernel_arrays *arrays;
     const struct loops *l;
     struct module *m;
-    const char *suffix, *real;          /* "v4", "float" */
+    const char *suffix, *real;          /* such as "v4" and "float" */
     int lanes, vectors, rows;           /* lanes: lanes of a vector; vectors, rows: the register block of a product */
     int unroll;                         /* vectors that a MAP computes at a time */
-    struct product_function **products; /* product functions, shared by compilations with one suffix */
+    struct product_function **products; /* product functions, shared by compilations with the same suffix */
     bool compensated;                   /* some sum is compensated (Kahan) */
     int64_t unit_depth;                 /* the largest number of terms of a unit_dot with padded rows */
     /* the largest number of terms of a product over a region: of reals, and of bf16 pairs */
@@ -266,7 +266,8 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 
 /* Returns the member of struct NAME_params with an id per key, or NULL. */
 const char *emit_param_of_ids(const struct kernel_arrays *arrays);
-bool emit_has_lists(const struct kernel_array *a);       /* whether it lists blocks of keys for blocks of queries */
+bool emit_has_lists(
+    const struct kernel_array *a); /* whether the array lists the blocks of keys of each block of queries */
 bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether a call makes a table of the tiles of a mask */
 /* Returns whether a parameter has this storage type. */
 bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype);

@@ -139,7 +139,7 @@ static const char *difference(struct emitter *x, const char *a, const char *b)
     return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
 }
 
-/* Opens a loop over residues, and in it a loop over tiles of indices a period apart. */
+/* Opens a loop over residues and, inside it, a loop over tiles whose indices are a period apart. */
 static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;

@@ -507,7 +507,7 @@ static struct term and_or(struct nest *n, const struct expr *e, enum level level
         true, narrow};
 }
 
-/* Returns the mask of EXPR_DRAWN, from a function of embedded/vector.c. */
+/* Returns the term of EXPR_DRAWN. It is a mask that a function of embedded/vector.c computes. */
 static struct term drawn(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;

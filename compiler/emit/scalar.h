@@ -31,8 +31,8 @@ struct nest {
     int lane;                 /* the axis of the lanes, or -1 */
     struct text level[3];     /* the C of each level so far */
     int depth[3];             /* the indentation of each level */
-    int exprs;                /* the length of the lists below, by expression number */
-    const struct expr **seen; /* the expression if `term` is its term, or NULL */
+    int exprs;                /* the length of the lists below, which expression numbers index */
+    const struct expr **seen; /* the expressions that have a term in `term`, otherwise NULL */
     struct term *term;
     int *count;                      /* for each expression, the number of expressions that use it */
     const char *fresh[MAX_OPERANDS]; /* the C of operands that this statement has assigned */

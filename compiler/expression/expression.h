@@ -33,7 +33,7 @@ struct element {
     struct position at;
 };
 
-/* The use of an expression, which decides its names. */
+/* The place of an expression in the spec. It decides which names the expression may use. */
 enum expression_place {
     EXPRESSION_PAIR = 1,      /* a weight or logit */
     EXPRESSION_MASK = 2,      /* a condition on a query and a key */

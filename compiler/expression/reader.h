@@ -1,5 +1,5 @@
-/* Declarations that the files of this folder share. tokens.c checks the text of an expression, then clang.c parses it.
- */
+/* Declarations that the files of this folder share. tokens.c checks the text of an expression. Then
+   clang.c parses it. */
 #ifndef ATTNC_EXPRESSION_READER_H
 #define ATTNC_EXPRESSION_READER_H
 
@@ -49,7 +49,7 @@ int expression_function_arguments(int function);
 int expression_find_function(const char *text);
 enum expression_name expression_find_name(const char *text);
 
-/* Reports an error at an offset into the text. */
+/* These functions report an error, a warning or a note at an offset into the expression's text. */
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);

@@ -1,4 +1,5 @@
-/* Checks the tokens of an expression before libclang. Limits of length and nesting keep libclang's stack small. */
+/* Checks the tokens of an expression before libclang parses it. Limits of length and nesting keep libclang's stack
+ * small. */
 #include "reader.h"
 
 #include <errno.h>

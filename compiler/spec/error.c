@@ -1,4 +1,4 @@
-/* Messages about nodes of the YAML tree, at most one error per node. */
+/* Reports errors about nodes of the YAML tree, at most one error per node. */
 #include "reader.h"
 #include "spec.h"
 

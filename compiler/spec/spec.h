@@ -20,7 +20,7 @@ struct yaml {
     const char *origin; /* the text of the --set that made the node, or NULL if the node is from the file */
     const char *source; /* for scalars of a file: the whole text of the file */
     size_t source_length;
-    char style;                    /* the style: ' " | > or 0 */
+    char style;                    /* the style of a scalar: ' " | > or 0 for a plain one */
     struct expression *expression; /* the scalar as an expression, or NULL */
     bool wrong;                    /* an error about the node was reported */
     bool partial;                  /* for a MAP: an entry was refused, so missing keys are not reported */

@@ -263,7 +263,7 @@ static size_t prefix_rows(const struct attn_problem *p, int64_t n)
     return whole_lines(bytes_times(of_heads, n));
 }
 
-/* Returns the bytes of the prefix sums and their low parts. */
+/* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);

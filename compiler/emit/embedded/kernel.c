@@ -3,7 +3,7 @@
    - chunk: a fixed number of keys whose sums are made at a time
    - slot: memory for the sums of one chunk
    - carried state: the sums over all chunks so far
-   - fold: add a slot to the carried state. If queries read earlier states, the state also replaces the slot.
+   - fold: add a slot to the carried state. If queries read earlier states, the slot then holds the state for them.
    - segment: chunks that one thread takes at a time */
 
 #if defined(__OPTIMIZE__)
@@ -59,7 +59,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     int64_t first_sequence, other_sequences;
 #endif
 #if READ_FIRST
-    int64_t dropped; /* keys between the first and last ones, which the state does not store */
+    int64_t dropped; /* the number of keys between the first and the last keys that the state stores */
 #endif
 #if IN_ORDER
     /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
@@ -181,7 +181,7 @@ INLINE void synchronise(const struct part *part)
 /* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
-INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
 {
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
@@ -201,7 +201,7 @@ INLINE float widened(uint16_t half)
     made.bits |= sign;
     return made.value;
 }
-INLINE uint16_t narrowed(float value) /* to nearest even; NaN stays NaN */
+INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
 {
     const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
     uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
@@ -227,7 +227,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
 /* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
-   id; lanes with such positions are not used. */
+   id. Lanes with such positions are not used. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);

@@ -288,7 +288,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     return places;
 }
 
-/* FNV-1a, 64 bits. */
+/* Continues a hash with n bytes (FNV-1a, 64 bits). */
 static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *const byte = (const unsigned char *)bytes;

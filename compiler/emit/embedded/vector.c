@@ -107,7 +107,7 @@ INLINE float high_part_T(double x)
 
 TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
 
-/* Computes 2^x as 2^n * 2^f, where n is the integer nearest to x. A polynomial of f approximates 2^f. Adding MAGIC
+/* Computes 2^x as 2^n * 2^f, where n is the integer nearest to x. A power series in f approximates 2^f. Adding MAGIC
    rounds x to n. AVX512-DQ has instructions for f and 2^n. */
 
 #if DQ
@@ -250,7 +250,7 @@ TARGET INLINE vec_T expm1_T(vec_T x)
     return half_expm1_T(x) * (REAL)2;
 }
 
-/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, m = (e^(2|x|) - 1) / 2. */
+/* Returns tanh(x) within 4 ulp: m / (m + 1) with the sign of x, where m = (e^(2|x|) - 1) / 2. */
 TARGET INLINE vec_T tanh_T(vec_T x)
 {
     vec_T y = abs_T(x) * (REAL)2;
@@ -517,8 +517,8 @@ TARGET INLINE void exchange_T(vec_T *t)
 #endif
 }
 
-/* to[y][x] = from[x][y], in squares of LANES rows and columns, so that cache lines are written at once. Rows are
-   prefetched AHEAD rows early. */
+/* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
+   once. Rows are prefetched AHEAD rows early. */
 TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row)
 {
@@ -659,7 +659,7 @@ TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *se
     *(pairs_T *)(void *)p = interleaved_T(both);
 }
 
-TARGET INLINE mask_T paired_T(vec_T first, vec_T second) /* rounded to nearest, ties to even */
+TARGET INLINE mask_T paired_T(vec_T first, vec_T second) /* rounds to nearest, ties to even */
 {
     return interleaved_T((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
