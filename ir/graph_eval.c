@@ -8,7 +8,8 @@
 /* An operand of a sum. Element index[0], index[1], … is at the sum of index[a] * stride[a]. Operands with computed
    subscripts are copied into this layout. */
 struct dense {
-    double *data, *owned; /* owned: the copy to free, or NULL */
+    /* `owned` is the copy to free, or NULL. */
+    double *data, *owned;
     int64_t stride[MAX_AXES];
 };
 

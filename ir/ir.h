@@ -79,7 +79,7 @@ void diagnostics_error(struct diagnostics *d, struct position at, const char *fo
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 /* Attaches a note to the last error or warning. */
 void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-int diagnostics_errors(const struct diagnostics *d); /* the number of errors so far, without warnings */
+int diagnostics_errors(const struct diagnostics *d); /* returns the number of errors so far, without warnings */
 /* Writes and removes the messages, sorted by position, with their notes. Returns the number of errors. */
 int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);
 /* Returns the word of the list that is most similar to the misspelt `text`, or NULL. */
@@ -93,7 +93,8 @@ const char *dtype_name(enum dtype dtype); /* returns a name such as "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 int dtype_bytes(enum dtype dtype);
 bool dtype_is_integer(enum dtype dtype);
-enum dtype dtype_of_sums(enum dtype dtype); /* the type of computation and sums: f64 for f64, otherwise f32 */
+/* Returns the type of computation and sums. It is f64 for f64, otherwise f32. */
+enum dtype dtype_of_sums(enum dtype dtype);
 
 /* ---- axes and scalar expressions (expr.c) ---- */
 
@@ -102,8 +103,8 @@ enum size_source {
 #include "size.def"
 #undef SIZE
 };
-const char *size_name(enum size_source source); /* the name in IR text and emitted C, such as "n_q"; "" for a
-                                                   constant */
+/* Returns the name in IR text and emitted C, such as "n_q". Returns "" for a constant. */
+const char *size_name(enum size_source source);
 
 struct axis {
     const char *name;
@@ -146,7 +147,7 @@ struct draw {
 struct expr {
     enum expr_op op;
     enum expr_type type;
-    int id; /* the expressions of a module are numbered from 0 */
+    int id; /* the number of the expression in its module, from 0 */
     const struct expr *arg[3];
     double real; /* used by EXPR_REAL */
     /* - EXPR_INT: the value
@@ -277,7 +278,8 @@ struct environment {
 };
 /* computes in float64; a comparison gives 0 or 1 */
 double expr_eval(const struct expr *e, const struct environment *env);
-double expr_noisy(double x, uint64_t *state); /* x with a random relative error of up to 2^-24, like rounding to f32 */
+/* Returns x with a random relative error of up to 2^-24, like rounding to f32. */
+double expr_noisy(double x, uint64_t *state);
 int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e->type must not be TYPE_REAL */
 
 /* ---- references: a value or array with subscripts, such as %k[b, g, j - 1, d] ---- */
@@ -304,7 +306,7 @@ enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
 
 /* The name and axes of a value or array, for printing. Each IR has a function of type referred_by. */
 struct referred {
-    const char *name; /* without the % */
+    const char *name; /* the name without the % */
     int rank;
     const int *axes;
 };
@@ -397,7 +399,7 @@ enum {
 #include "origin.def"
 #undef ORIGIN
 };
-const char *origin_name(enum origin origin); /* the word in the text of the graph; "" for LEARNED */
+const char *origin_name(enum origin origin); /* returns the word in the text of the graph, or "" for LEARNED */
 enum initial {
 #define INITIAL(name, text) INITIAL_##name,
 #include "initial.def"
@@ -483,7 +485,7 @@ struct graph *graph_new(struct module *m);
 struct graph *graph_copy(const struct graph *g); /* the copy has the same module */
 /* These functions append a value and return its number. `axes` has `rank` elements. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
-int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
+int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* appends a learned parameter */
 /* Appends an integer parameter. If `bytes` is true, its elements are bytes. Otherwise they are int32. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes);
 /* Returns true if the value is an integer parameter with an integer for each key, such as its document. */
@@ -524,7 +526,7 @@ bool value_has_axis(const struct value *v, int axis);
 int graph_summed(const struct value *v);
 /* Returns the number of operands that refer to value v, plus 1 if v is an output. */
 int graph_uses(const struct graph *g, int v);
-bool graph_value_equal(const struct value *a, const struct value *b); /* both must belong to one module */
+bool graph_value_equal(const struct value *a, const struct value *b); /* a and b must belong to one module */
 /* Returns k such that v->operand[k] is `r`, and appends `r` if needed. Returns -1 if there is no room. */
 int graph_operand(struct value *v, const struct ref *r);
 /* Inlines the map `inner` into map v at operand `at`. Returns false, without changing v, if v would have too many
@@ -632,7 +634,7 @@ struct range {
 };
 
 struct stmt {
-    int op; /* enum loops_op */
+    int op; /* an enum loops_op */
     struct stmt *next;
     struct stmt *body; /* used by FOR and IF */
     /* Members of FOR and IF. Bounds are integer expressions in SIZE, LO and HI.
@@ -651,7 +653,7 @@ struct stmt {
          those of another.
        - Without `apart`, a tile has consecutive indices. */
     int64_t period, run;
-    const struct expr *phase; /* in SIZE, LO, HI */
+    const struct expr *phase; /* an expression in SIZE, LO and HI */
     bool apart;
     /* Used by FOR and DOT. A FOR skips a range if this expression in LO and HI is false. NULL skips no range. For
        DOT, see below. */
@@ -743,7 +745,8 @@ int64_t stmt_stride(const struct stmt *s);
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* Returns a reference to array a. Its subscripts are the INDEX of each axis of a. */
 struct ref loops_ref(const struct loops *l, int a);
-int array_terms(const struct array *a); /* the number of bf16 terms per number; 1 means that numbers are not split */
+/* Returns the number of bf16 terms per number. 1 means that numbers are not split. */
+int array_terms(const struct array *a);
 /* Returns the number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
 /* Returns the number of elements in memory, with padding and held tiles. Returns INT64_MAX if the number overflows. */

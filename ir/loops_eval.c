@@ -26,7 +26,7 @@ struct machine {
     struct ids ids;
     /* If not NULL, the interpreter only runs FORs and counts their tiles and points. */
     struct visits *visits;
-    bool queries; /* the current statement is in a FOR over queries */
+    bool queries; /* true if the current statement is in a FOR over queries */
     const char *error;
 };
 
@@ -597,7 +597,7 @@ static void run_for(struct machine *e, const struct stmt *s)
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
     for (int64_t x = from; x < limit && !e->error; x = to) {
-        if (s->ranges) { /* Finds the next interval [x, to) of the union. */
+        if (s->ranges) { /* finds the next interval [x, to) of the union */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
         }

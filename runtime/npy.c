@@ -13,15 +13,15 @@
 enum { MAX_RANK = 8, MAX_HEADER = 1 << 20, MAX_DTYPE_TEXT = 32, CHUNK = 8192 };
 
 struct header {
-    char kind;    /* 'f', 'i', 'u' */
+    char kind;    /* the kind in the dtype: 'f', 'i', 'u' or 'b' */
     int size;     /* bytes per element */
-    bool big;     /* big endian */
-    bool fortran; /* Fortran order: the first dimension varies fastest */
+    bool big;     /* true if the bytes are big endian */
+    bool fortran; /* true for Fortran order, in which the first dimension varies fastest */
     int rank;
     int64_t shape[MAX_RANK];
     int64_t count; /* number of elements */
     bool has_descr, has_order, has_shape;
-    char dtype[MAX_DTYPE_TEXT]; /* as written in the file */
+    char dtype[MAX_DTYPE_TEXT]; /* the dtype as written in the file */
 };
 
 struct reader {

@@ -43,10 +43,11 @@ static inline unsigned kept_registers(void)
 static inline int find_x86_64_level(void)
 {
     const unsigned SSE3 = 1U << 0, SSSE3 = 1U << 9, FMA = 1U << 12, SSE41 = 1U << 19, SSE42 = 1U << 20,
-                   POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* leaf 1, ecx */
+                   POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* bits of ecx in cpuid leaf 1 */
     const unsigned BMI = 1U << 3, AVX2 = 1U << 5, BMI2 = 1U << 8, AVX512F = 1U << 16, AVX512DQ = 1U << 17,
-                   AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* leaf 7, ebx */
-    const unsigned YMM = 0x6, ZMM = 0xe6;                                         /* XCR0: registers of AVX, AVX-512 */
+                   AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* bits of ebx in cpuid leaf 7 */
+    /* bits of XCR0 for the registers of AVX and AVX-512 */
+    const unsigned YMM = 0x6, ZMM = 0xe6;
     const unsigned one = cpuid_of(1, 0).c, seven = cpuid_of(7, 0).b, kept = kept_registers();
     if (!has_bits(one, SSE3 | SSSE3 | SSE41 | SSE42 | POPCNT)) return 1;
     if (!has_bits(one, AVX | FMA | F16C) || !has_bits(seven, AVX2 | BMI | BMI2) || !has_bits(kept, YMM)) return 2;
@@ -70,7 +71,7 @@ int attn_avx512_bf16(void)
     static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
     if (answer < 0) {
-        const unsigned AVX512_BF16 = 1U << 5; /* leaf 7, part 1, eax */
+        const unsigned AVX512_BF16 = 1U << 5; /* a bit of eax in cpuid leaf 7, subleaf 1 */
         answer = attn_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, AVX512_BF16);
         __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
     }
@@ -83,7 +84,8 @@ int attn_is_intel(void)
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
     if (answer < 0) {
         const struct cpuid_words vendor = cpuid_of(0, 0);
-        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e; /* "Genu" "ineI" "ntel" */
+        /* the vendor is "GenuineIntel" */
+        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
         __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
     }
     return answer;

@@ -45,7 +45,7 @@ static const char *find_weights(const struct unit *p, double *weight)
     const struct tensor *const q = find(s, "q"), *const k = find(s, "k"), *const v = find(s, "v");
     draw_rows(k->data, p->spec->head_dim, NULL, &state);
     draw_rows(q->data, p->spec->head_dim, k->data, &state);
-    g->outputs = 1; /* without statistics */
+    g->outputs = 1; /* keeps only the output `out`, without statistics */
     for (int64_t from = 0; from < POSITIONS; from += columns) {
         for (int64_t j = 0; j < POSITIONS; j++)
             for (int64_t e = 0; e < columns; e++) v->data[j * columns + e] = j == from + e;

@@ -42,7 +42,7 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
     static const char name[] = "attnc";
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     *out = NO_FOLDER;
-    if (!base || *base != '/') { /* the XDG specification says to ignore a relative path */
+    if (!base || *base != '/') { /* the XDG specification says that relative paths are ignored */
         base = home && *home == '/' ? arena_printf(arena, "%s/.cache", home) : NULL;
         *why = "neither XDG_CACHE_HOME nor HOME is set";
         if (!base) return false;

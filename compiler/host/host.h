@@ -11,8 +11,8 @@ struct machine;
 /* Loads the code that measures (probe.c). On failure, prints a message, sets *status and returns NULL. */
 struct machine *machine_open(struct arena *arena, bool quiet, enum status *status);
 void machine_close(struct machine *m);
-const char *machine_text(struct arena *arena); /* one line: processor, number of processors, largest cache */
-int machine_threads(const struct machine *m);  /* the number of threads that OpenMP uses by default */
+const char *machine_text(struct arena *arena); /* returns one line: processor, number of processors, largest cache */
+int machine_threads(const struct machine *m);  /* returns the number of threads that OpenMP uses by default */
 /* Names the instructions that machine_peak measures, such as "512-bit multiply-adds". */
 const char *machine_vectors(const struct machine *m);
 /* Each function returns the maximum of its measurements so far, for a number of threads. The first call measures
@@ -28,8 +28,8 @@ double machine_reading(struct machine *m, int threads, double again);
 /* Returns the repeats_spread (support.h) of the measurements of a peak. */
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads);
 double machine_unit_peak_spread(struct machine *m, int threads);
-int64_t machine_cache(void);  /* size in bytes of the largest cache */
-int64_t machine_memory(void); /* bytes of free memory */
+int64_t machine_cache(void);  /* returns the size in bytes of the largest cache */
+int64_t machine_memory(void); /* returns the bytes of free memory */
 
 /* ---- compiling and loading (compile.c) ---- */
 
@@ -67,7 +67,7 @@ bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct buil
    bits of the kernel. They include all bits of `emit`. Returns the path and sets *has to the bits. Returns NULL if
    there is no such kernel. */
 const char *kernel_ready(struct arena *arena, const char *hash, unsigned emit, unsigned *has);
-enum attn_dtype kernel_dtype(enum dtype dtype); /* the runtime's constant for a type */
+enum attn_dtype kernel_dtype(enum dtype dtype); /* returns the runtime's constant for a type */
 /* Returns the number of threads that a call uses if the caller asks for `asked` threads. 0 asks for OpenMP's default.
    Returns 1 without OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);

@@ -8,11 +8,13 @@
 #include <omp.h>
 #endif
 
-double attn_seconds(void); /* from the runtime library */
-#undef attn_x86_64_level   /* a test that emulates tile registers defines this as 4, but it does not emulate vectors */
+double attn_seconds(void); /* defined in the runtime library */
+/* Tests that emulate tile registers define this as 4. They do not emulate vectors, so the real level is needed
+   here. */
+#undef attn_x86_64_level
 int attn_x86_64_level(void);
 
-#ifdef ATTN_SHORT_PROBE /* for tests that need no exact numbers */
+#ifdef ATTN_SHORT_PROBE /* defined in tests that need no exact numbers */
 #define STEPS 10000
 #define SECONDS(seconds) (0.1 * (seconds))
 #define LENGTH(n) ((n) < 100000 ? (n) : 100000)
@@ -30,7 +32,7 @@ int attn_x86_64_level(void);
 #elif defined(__x86_64__) && defined(__linux__) && (__clang_major__ >= 12 || (!defined(__clang__) && __GNUC__ >= 11))
 #define HAS_TILES
 #define WITH_TILES __attribute__((target("amx-tile,amx-bf16")))
-int attn_tiles(void); /* from the runtime library */
+int attn_tiles(void); /* defined in the runtime library */
 #define TILE_STEPS 125000
 static const struct {
     uint8_t palette, first_row, unused[14];

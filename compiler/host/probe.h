@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 struct machine_probe {
-    const char *(*vectors)(void); /* the instructions that the peak is measured with */
-    int (*threads)(void);         /* OpenMP's default number of threads; 1 without OpenMP */
+    const char *(*vectors)(void); /* returns the instructions that the peak is measured with */
+    int (*threads)(void);         /* returns OpenMP's default number of threads, or 1 without OpenMP */
 
     /* The functions below repeat a loop for `seconds` and return the maximum rate. */
 

@@ -51,8 +51,8 @@ struct speed {
 /* A run, and the values derived from it that several parts of the page show. */
 struct view {
     const struct tune_run *run;
-    int number;          /* from 1 */
-    struct speed *speed; /* one for each trial */
+    int number;          /* the number of the run, from 1 */
+    struct speed *speed; /* speed[k] is the speed of trial k */
     int measured;        /* the number of trials whose speed is known */
     int by_default;      /* the trial of the default schedule, or -1 */
     /* the result of run_best; NULL if no trial is faster than the default schedule */
@@ -424,5 +424,5 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
     const bool whole = put_data(&p);
     text_add(out, "<script>\n%s</script>\n</body>\n</html>\n", tune_report_script);
     arena_free(p.arena);
-    if (!whole) text_free(out); /* out of memory: the text is empty */
+    if (!whole) text_free(out); /* if memory ran out, the text is empty */
 }

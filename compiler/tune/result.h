@@ -7,7 +7,8 @@
 enum { MAX_SHAPES = 64 };
 
 struct tune_shape {
-    int64_t batch, heads, kv_heads, length; /* length: the number of queries and of keys */
+    /* `length` is the number of queries and of keys. */
+    int64_t batch, heads, kv_heads, length;
     int threads;
     bool backward; /* true if a call of backward is measured, false if a call of forward is measured */
 };
@@ -16,9 +17,9 @@ enum tune_status {
     TUNE_INTERRUPTED, /* the process ended before it had a result */
     TUNE_MEASURED,
     TUNE_WRONG,   /* the output differs too much from the output of the default schedule */
-    TUNE_CRASHED, /* ended by a signal */
-    TUNE_LATE,    /* exceeded the time limit */
-    TUNE_REFUSED  /* attnc or the C compiler rejected it, or memory ran out */
+    TUNE_CRASHED, /* the process was ended by a signal */
+    TUNE_LATE,    /* the trial exceeded the time limit */
+    TUNE_REFUSED  /* attnc or the C compiler rejected the schedule, or memory ran out */
 };
 extern const char
     *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */

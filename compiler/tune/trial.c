@@ -221,7 +221,7 @@ struct written {
     char *data;
     size_t bytes;
     enum attn_dtype dtype;
-    int64_t rows, row; /* the number of rows, and of elements in a row */
+    int64_t rows, row; /* the number of rows, and the number of elements in a row */
     /* True for gradients. Terms of a row may cancel, so errors are relative to the longest row. */
     bool cancels;
 };
@@ -272,7 +272,7 @@ static bool agree(int pipe, struct call *by_default, struct call *candidate)
         if (!expected[count]) error = ATTN_EMEMORY;
         if (error) break;
         memcpy(expected[count], w.data, w.bytes);
-        memset(w.data, 0xff, w.bytes); /* NaN, so that unwritten elements are found */
+        memset(w.data, 0xff, w.bytes); /* fills the array with NaN, so that unwritten elements are found */
     }
     if (error) conclude(pipe, TUNE_REFUSED, "the default schedule: %s", attn_strerror(error));
     const bool refused = error != 0;

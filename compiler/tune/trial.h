@@ -9,7 +9,7 @@
 
 struct tuned_entry;
 struct trial_request {
-    const struct options *o; /* options of the command: targets, --set */
+    const struct options *o; /* the options of the command, such as targets and --set */
     const char *file;
     const struct tune_space *space;
     const struct tune_point *point;

@@ -19,7 +19,7 @@ static const char HEADER[] = "Searched by attnc ";
 
 struct lines {
     int count;
-    const char **line; /* without the newline */
+    const char **line; /* each line is stored without its newline */
 };
 
 static struct lines lines_of(struct arena *arena, const char *text, size_t length)

@@ -44,7 +44,7 @@ struct place {
     size_t indent; /* the number of spaces before a key of the outermost map */
     /* `last` is the end of the last value. `close` is the closing brace, or the end of the document. */
     size_t last, close;
-    bool explicit_end; /* the document ends with "..." */
+    bool explicit_end; /* true if the document ends with "..." */
 };
 
 /* Converts an index in characters, which the parser counts, to an index in bytes. */

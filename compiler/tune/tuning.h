@@ -50,8 +50,9 @@ struct tuning {
 /* The outcome of the search for one shape. */
 struct outcome {
     struct tune_run run;
-    bool measured; /* at least one trial was measured */
-    bool compared; /* the schedule of SPEC.tuned.yaml for this length was measured, or is the default */
+    bool measured; /* true if at least one trial was measured */
+    /* True if the schedule of SPEC.tuned.yaml for this length was measured, or is the default. */
+    bool compared;
 };
 
 /* Returns the seconds since the start of the search. */

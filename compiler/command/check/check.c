@@ -246,7 +246,7 @@ static enum status find_expected(const struct checking *c, const struct graph *w
 {
     const struct unit *p = c->p;
     struct graph *const of_out = graph_copy(whole);
-    of_out->outputs = 1; /* without statistics */
+    of_out->outputs = 1; /* keeps only the output `out`, without statistics */
     const struct graph *const g = of_out;
     const struct value *out = &g->value[g->output[0].value];
     s->out = check_wanted(g->module, g->output[0].name, out->rank, out->axes, &c->size[n]);
@@ -269,7 +269,7 @@ static enum status find_expected(const struct checking *c, const struct graph *w
     for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
     if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
     if (!wrong && p->spec->dtype == DTYPE_F64)
-        check_add_rounding(c, g, n, s->allowed); /* f64: the interpreter rounds like the kernel */
+        check_add_rounding(c, g, n, s->allowed); /* in f64, the interpreter rounds like the kernel */
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     return wrong ? STATUS_MACHINE : STATUS_DONE;
 }

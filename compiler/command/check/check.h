@@ -42,9 +42,9 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
 struct gradients {
     int outputs;
     struct wanted of[MAX_TENSORS];     /* each gradient, for example "dq" */
-    int64_t all;                       /* The inputs |v|, |dout| and out = 0, whose gradients are the scale. */
+    int64_t all;                       /* the number of elements of all gradients */
     double *dout, *expected, *allowed; /* allowed[k] is the tolerance of element k */
-    /* |v|, |dout| and out = 0. The gradients for these inputs are the scale. */
+    /* The inputs |v|, |dout| and out = 0, whose gradients are the scale. */
     struct tensor scaled[SCALED];
     double *rounding;  /* for each element, the largest change of its row by rounding to f32 */
     double difference; /* the largest difference from central differences, relative to the sum of |terms| */
@@ -71,8 +71,8 @@ struct checking {
     int of_passes, sizes;
     struct sample *sample;
     struct sample *extended; /* the samples with the expected output of extend, without dropout */
-    bool linear;             /* the kernel has a linear form, so tolerances are larger */
-    bool good;               /* no error has been found */
+    bool linear;             /* true if the kernel has a linear form, so that tolerances are larger */
+    bool good;               /* true if no error has been found */
     struct worst worst;      /* the largest error of the kernel, relative to the tolerance */
 };
 
@@ -130,7 +130,7 @@ struct called {
     struct attn_problem problem;
     /* array[t] is tensor t, converted to the kernel's type. `result` is the output. */
     void *array[MAX_TENSORS], *result;
-    char *params;                  /* struct NAME_params */
+    char *params;                  /* a struct NAME_params */
     const void *input[MAX_INPUTS]; /* the inputs of forward, in the order of its arguments */
     int tensors;
 };

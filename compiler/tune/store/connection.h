@@ -37,7 +37,7 @@ bool store_have_read(struct store *s, bool well);
 
 /* ---- the schema ---- */
 
-enum { STORE_IS_ATTNC = 0x61746e63 }; /* PRAGMA application_id: "atnc" */
+enum { STORE_IS_ATTNC = 0x61746e63 }; /* the value of PRAGMA application_id: "atnc" */
 /* Returns the newest version of the schema: the number of steps in schema.c. */
 int store_newest(void);
 /* Returns the version of the database, or 0 if it is empty. If another program or a newer attnc made it, prints a

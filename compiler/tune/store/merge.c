@@ -11,7 +11,7 @@
 
 struct merge {
     struct store *to, *from;
-    struct arena *arena; /* for reading one trial */
+    struct arena *arena; /* memory for reading one trial */
 };
 
 /* Runs the query `sql` for the key. Sets *id to column 1 of its row and *finished to column 2. If there is no row,

@@ -14,7 +14,7 @@
 /* The conditions under which a search measures. Trials of equal experiments can be compared and combined. */
 struct tune_experiment {
     const char *spec_name, *spec_hash, *spec_text; /* the hash does not depend on the spec's schedule */
-    const char *machine;                           /* one line: processor, caches, threads */
+    const char *machine;                           /* a line with the processor, the caches and the threads */
     const char *compiler, *attnc;                  /* versions, such as "clang 19.1.7" and "0.1" */
     const char *target;
     struct tune_shape shape;
@@ -23,7 +23,7 @@ struct tune_experiment {
 struct tune_trial {
     /* `same_as` is the id of the trial whose result this one shares, or 0. */
     int64_t id, same_as;
-    double begun; /* seconds since 1970 */
+    double begun; /* the time when the trial began, in seconds since 1970 */
     struct tune_point point;
     struct tune_result result;
 };

@@ -406,7 +406,7 @@ def _aligned(memory: Any) -> int:
     return address + -address % 64
 
 
-_local = threading.local()  # of each Python thread
+_local = threading.local()  # objects of each Python thread
 # The process that last called a kernel on several threads. All modules share this object, because they share OpenMP's
 # threads.
 _threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))  # type: ignore
@@ -762,7 +762,9 @@ class _Call:
         self.params_memory: Any = None
         self.given: dict[str, Any] = {}  # the parameters by name; a number is a _Number
         self.strides: Any = None  # a struct NAME_strides, or None if all arrays are contiguous
-        self.tokens: str | None = None  # the size that is the number of rows of q and k in this call, if not n_q and n_k
+        # The name of the size that gives the number of rows of q and k in this call. None if they have n_q and n_k
+        # rows.
+        self.tokens: str | None = None
         self.read: list[_Array] = []
         self.written: list[Any] = []
         self.keep: list[Any] = []

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ._kernel import Kernel, kernel
 from ._traits import Traits, spec_of
 
-_FAR = 1 << 30  # no query or key is as far as this
+_FAR = 1 << 30  # a distance that no query has from a key
 _WORDS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
 _AXES = "B", "H", "Nq", "Nk"
 

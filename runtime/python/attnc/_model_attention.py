@@ -118,7 +118,7 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
         left, right = (window or FAR, 0) if causal else (FAR, FAR)
         return Mask(query.shape[0], n_q, n_k, n_k - n_q, left, right), None
     given = given[..., :n_k]
-    if given.dtype != torch.bool:  # added to logits; -inf would make rows without keys NaN
+    if given.dtype != torch.bool:  # the array is added to logits, and -inf would make rows without keys NaN
         return Mask(query.shape[0], n_q, n_k), given.float().clamp(min=-1e30)
     given = given.expand(given.shape[0], given.shape[1], n_q, n_k)
     return Mask(query.shape[0], n_q, n_k, seen=given[:, 0] if given.shape[1] == 1 else given), None

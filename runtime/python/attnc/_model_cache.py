@@ -89,7 +89,7 @@ class SlidingLayer(_InPlace, _utils.DynamicSlidingWindowLayer):  # type: ignore[
             return keys[:, :, -visible:], values[:, :, -visible:]
         first = max(keys.shape[2] - last, 0)
         self.keys, self.values = keys[:, :, first:], values[:, :, first:]
-        if keys.shape[2] > 4 * max(last, _SPARE):  # a long prompt: its memory is freed
+        if keys.shape[2] > 4 * max(last, _SPARE):  # the memory of a long prompt is freed
             self.keys, self.values, self._rooms = self.keys.clone(), self.values.clone(), (None, None)
         return keys, values
 

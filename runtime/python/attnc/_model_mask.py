@@ -7,7 +7,7 @@ from typing import Any, Dict, NoReturn, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-FAR = 1 << 30  # no query or key is as far as this
+FAR = 1 << 30  # a distance that no query has from a key
 _utils: Any = importlib.import_module("transformers.masking_utils")
 
 
@@ -32,7 +32,7 @@ class Mask:
         self.at, self.left, self.right, self.since, self.until = at, left, right, since, until
         self.kept, self.ids, self.seen = kept, ids, seen
         self.shape = (batch, 1, n_q, n_k)
-        self.arrays: Dict[int, Dict[str, Any]] = {}  # by batch, as numbers() makes them
+        self.arrays: Dict[int, Dict[str, Any]] = {}  # the arguments that numbers() made, by batch size
 
     def numbers(self, batch: int) -> Dict[str, Any]:
         """Returns the arguments of a kernel for a call with `batch` sequences."""
@@ -98,7 +98,7 @@ class _Told:
     def __init__(self) -> None:
         self.left = self.right = FAR
         self.ids: Optional[Tensor] = None
-        self.remapped: Optional[Tensor] = None  # positions inside packed sequences, which need the ids of these
+        self.remapped: Optional[Tensor] = None  # positions inside packed sequences, which need the ids of the sequences
         self.chunk: Optional[Tuple[int, Tensor]] = None
 
     def add(self, function: Any) -> None:
