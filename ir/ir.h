@@ -276,7 +276,7 @@ struct environment {
     uint64_t seed;   /* the key of EXPR_RANDOM */
     uint64_t *noise; /* if not NULL, every operation gets a rounding error (expr_noisy) */
 };
-/* computes in float64; a comparison gives 0 or 1 */
+/* Computes in float64. A comparison gives 0 or 1. */
 double expr_eval(const struct expr *e, const struct environment *env);
 /* Returns x with a random relative error of up to 2^-24, like rounding to f32. */
 double expr_noisy(double x, uint64_t *state);
@@ -407,7 +407,7 @@ enum initial {
 };
 const char *initial_name(enum initial initial);
 
-/* An input that shares the memory of another input. Its rows are the first elements of the other's rows. */
+/* An input that shares the memory of another input. Each of its rows is the beginning of a row of the other input. */
 struct within {
     const char *of; /* the name of the input that has the memory; NULL if there is none */
     int row;        /* the last axis of the input `of`; its extent is constant */
@@ -420,8 +420,8 @@ struct value {
     enum origin origin; /* used by PARAM */
     /* Used by a learned PARAM. It names the value before training, which programs do not use. */
     enum initial initial;
-    /* Used by PARAM. If true, elements are int32. Expressions such as EXPR_ID and EXPR_DRAWN read them. They refer
-       to the parameter by name. */
+    /* Used by PARAM. If true, elements are int32. Only expressions such as EXPR_ID and EXPR_DRAWN read them, and
+       refer to the parameter by name. */
     bool integers;
     bool bytes; /* if true, the integer elements are stored as U8 */
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
@@ -553,8 +553,8 @@ struct problem_size {
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
 
-/* Inputs that share the memory of another input, in both IRs. (within.c) */
-/* prints, for example, " within k d"; prints nothing if w->of is NULL */
+/* Functions for inputs that share the memory of another input, in both IRs. (within.c) */
+/* Prints, for example, " within k d". Prints nothing if w->of is NULL. */
 void within_print(const struct module *m, const struct within *w, struct text *out);
 struct within within_read(struct reader *r);
 const char *within_check(struct module *m, const struct within *w, int rank, const int *axes);
@@ -725,7 +725,7 @@ struct loops {
 struct loops *loops_new(struct module *m);
 struct loops *loops_copy(const struct loops *l);
 int loops_array(struct loops *l, struct array array);
-/* Returns a new array name: `wanted`, or with a number, such as "sum_2". */
+/* Returns a new array name. It is `wanted`, or `wanted` with a number, such as "sum_2". */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
 /* Copies the list of statements from s up to, but without, `end`. */

@@ -351,8 +351,11 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Returns true if the condition of an IF or DOT holds. The condition is an expression. If there is none, `ranges` is
-   the condition: the current range has an index outside their union. Returns true if there is no condition. */
+/* Returns true if the condition of an IF or DOT holds.
+   - The condition may be an expression.
+   - Without an expression, `ranges` is the condition: the current range has an index outside the union of the
+     ranges.
+   - Without both, the condition holds. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);

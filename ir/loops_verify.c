@@ -269,7 +269,7 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
     return NULL;
 }
 
-/* Checks that both operands of a DOT are bf16 pairs, or neither is. */
+/* Checks that either both operands of a DOT are bf16 pairs, or none is. */
 static const char *check_pairs(const struct scope *c, const struct stmt *s)
 {
     const struct ref *by_row = &s->operand[0], *by_lane = &s->operand[1];

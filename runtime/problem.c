@@ -10,7 +10,7 @@ static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
-    /* Skip extents of 0: strides are products of the others and must not overflow. */
+    /* Extents of 0 are skipped, because strides are products of the other extents and must not overflow. */
     for (int k = 0; k < 4; k++) {
         if (factor[k] == 0) continue;
         if (product > most_elements / factor[k]) return false;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the key of the library in the cache: a text of everything that it depends on, except the C compiler and
-   attnc. With a known key, the spec is not compiled again. */
+/* Returns the key of the library in the cache. The key is a text of everything that the library depends on, except
+   the C compiler and attnc. If the cache knows the key, the spec is not compiled again. */
 static const char *key_of(struct arena *arena, const char *file, const struct text *spec, const struct options *o)
 {
     const char *const slash = strrchr(file, '/');

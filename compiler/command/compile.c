@@ -60,7 +60,8 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     return STATUS_DONE;
 }
 
-/* Returns true if a depfile can contain the names. Reports an error if not: make cannot write a line break. */
+/* Returns true if a depfile can contain the names. Otherwise reports an error. A make rule cannot contain a line
+   break. */
 static bool depfile_fits(const struct options *o, const char *file, const char *stem)
 {
     const char *const name[] = {file, stem, o->depfile_target};

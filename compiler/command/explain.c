@@ -22,8 +22,8 @@ static void section(const char *title)
     printf("\n%s\n", title);
 }
 
-/* Prints each range of keys of a loop or test. If `every` is true, all queries of a tile see these keys. Otherwise
-   at least one of them sees each key. */
+/* Prints each range of keys of a loop or test. If `every` is true, all queries of a tile see all these keys.
+   Otherwise each key is seen by at least one of the queries. */
 static void print_ranges(const struct compilation *c, const struct stmt *s, bool every, int indent)
 {
     for (int k = 0; k < s->ranges; k++) {
@@ -268,7 +268,7 @@ static void explain_expressions(const struct spec *spec)
     spec_expressions(spec, explain_expression, &any);
 }
 
-/* Parameters of the tables of costs: the lengths, and the machine with --machine. */
+/* Parameters of the tables of costs. They are the lengths, and the machine if --machine is given. */
 struct costs {
     struct lengths lengths;
     int64_t document;

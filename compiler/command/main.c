@@ -130,7 +130,7 @@ static bool target_item(struct options *o, const char *option, const char *word)
             complain(o, "%s: '%s' is given twice", option, word);
             return false;
         }
-    /* sort the targets: the kernel uses the first one that the machine supports */
+    /* Sorts the targets, because the kernel uses the first one that the machine supports. */
     int at = o->targets++;
     for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
     o->target[at] = t;

@@ -138,7 +138,7 @@ static const char *file_path(const struct run *r, const char *folder, const char
     return arena_printf(r->arena, "%s%s%s.npy", folder, length && folder[length - 1] == '/' ? "" : "/", name);
 }
 
-/* Reads an array. Returns false if the file does not exist; reports other failures. */
+/* Reads an array. If the file does not exist, returns false. Reports other failures. */
 static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, struct attn_array *array)
 {
     char message[256];
@@ -212,7 +212,8 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
                 (long long)bad, bad == 1 ? "is" : "are");
 }
 
-/* Sets the sizes of the problem. The first input with an axis gives its size; check_shape compares the others. */
+/* Sets the sizes of the problem. The first input with an axis gives the size of this axis. check_shape compares the
+   other inputs with it. */
 static void take_sizes(struct run *r)
 {
     int64_t *const size[ARRAY_SIZES] = {[ARRAY_SIZE_BATCH] = &r->problem.batch,

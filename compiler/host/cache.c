@@ -185,7 +185,8 @@ int cache_lock(struct arena *arena, const struct folder *cache, const char *file
             close(lock);
             return -1;
         }
-        /* cache_unlock may have removed the file between opening and locking. Then try again with the new file. */
+        /* cache_unlock may have removed the file between opening and locking. In this case the loop tries again with
+           the new file. */
         if (fstatat(cache->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino &&
             there.st_dev == mine.st_dev)
             return lock;

@@ -412,8 +412,8 @@ static bool probe(const struct job *j, bool openmp)
     return works;
 }
 
-/* Reports that the compiler failed with `status`. If `probe` succeeds, the emitted C is at fault. Then the folder is
-   kept in the cache as failed-NAME. */
+/* Reports that the compiler failed with `status`. If `probe` succeeds, the emitted C is at fault. In this case the
+   build folder is kept in the cache as failed-NAME. */
 static void keep_source(struct job *j, int status, const char *command, const struct text *log)
 {
     const char *log_text = log->data ? log->data : "", *reason;

@@ -183,7 +183,7 @@ static double units(int count, double seconds)
 }
 
 /* Repeats a = b + s * c over arrays of n numbers for `seconds`. Returns the maximum rate in bytes per second. The
-   processor reads a cache line before it writes it; these reads are not counted. */
+   processor reads a cache line of a before it writes the line. These reads are not counted. */
 static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();

@@ -84,8 +84,8 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
-/* Keeps the old comment lines about the other direction: about forward if this search is of backward, and vice
-   versa. Lines about backward contain " backward: ". */
+/* Keeps the old comment lines about the other direction. These lines are about forward if this search is of
+   backward, and about backward otherwise. Lines about backward contain " backward: ". */
 static void keep_comments(bool backward, const char *has, struct text *says)
 {
     for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {

@@ -1,4 +1,4 @@
-/* attnc tune --query: the stored runs, one line per run. */
+/* Prints the stored runs, one line per run, for attnc tune --query. */
 #include "report.h"
 #include "result.h"
 #include "space.h"

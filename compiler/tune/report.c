@@ -55,7 +55,7 @@ struct view {
     struct speed *speed; /* speed[k] is the speed of trial k */
     int measured;        /* the number of trials whose speed is known */
     int by_default;      /* the trial of the default schedule, or -1 */
-    /* the result of run_best; NULL if no trial is faster than the default schedule */
+    /* The result of run_best. NULL if no trial is faster than the default schedule. */
     const struct tune_trial *best;
 };
 struct page {

@@ -130,8 +130,8 @@ static bool by_default(const struct tune_space *s, const struct tune_point *p)
     return true;
 }
 
-/* Returns true if a later trial of the same point ended. Then this trial does not count: its few samples may have
-   been lucky. */
+/* Returns true if a later trial of the same point ended. If so, this trial does not count, because its few samples
+   may have been lucky. */
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)

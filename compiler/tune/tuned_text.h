@@ -1,5 +1,5 @@
-/* SPEC.tuned.yaml: the text of SPEC.yaml with the schedules that searches found. `attnc tune` merges new schedules
-   into the file. */
+/* Reads and writes SPEC.tuned.yaml. This file is the text of SPEC.yaml with the schedules that searches found.
+   `attnc tune` merges new schedules into it. */
 #ifndef ATTNC_TUNE_TUNED_TEXT_H
 #define ATTNC_TUNE_TUNED_TEXT_H
 

@@ -1,5 +1,5 @@
-/* attnc check: the gradients of the kernel. A call for all gradients is compared with the interpreter. Calls for
-   only some gradients must return equal bits. */
+/* Checks the gradients of the kernel, for attnc check. A call for all gradients is compared with the interpreter.
+   Calls for only some gradients must return bits equal to those of the first call. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -77,7 +77,7 @@ static int call(const struct called *forward, const struct attn_problem *problem
     return error;
 }
 
-/* The largest error when a number is stored in f16: half of 2^-24, the smallest number. */
+/* The largest error when a number is stored in f16. It is half of 2^-24, the smallest number of f16. */
 static const double HALF_OF_SMALLEST_F16 = 0x1p-25;
 
 /* Records the largest error of a gradient, relative to its tolerance. */

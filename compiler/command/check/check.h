@@ -66,7 +66,7 @@ struct worst {
 struct checking {
     const struct options *o;
     struct unit *p;
-    /* The first `of_passes` problems are for passes and the kernel, the others only for the kernel. */
+    /* Passes and the kernel use the first `of_passes` problems. Only the kernel uses the other problems. */
     struct problem_size *size;
     int of_passes, sizes;
     struct sample *sample;
@@ -78,14 +78,14 @@ struct checking {
 
 /* ---- the report (report.c) ---- */
 
-/* Returns true if the report has a line about a result. It has one with --verbose, or if the result is wrong. */
+/* Returns true if the report has a line about a result. There is a line with --verbose, or if the result is wrong. */
 bool check_tells(const struct checking *c, bool good);
 /* Prints to standard output, except with --quiet. */
 void check_say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);
 
 /* Returns the spec's graph with only its first output, `out`. */
 const struct graph *check_graph_of_out(const struct unit *p);
-/* Returns the shape and name of an array with these axes. Its expected value is NULL. */
+/* Returns the shape and name of an array with these axes. The member `expected` is NULL. */
 struct wanted check_wanted(const struct module *m, const char *name, int rank, const int *axes,
                            const struct problem_size *size);
 /* Returns the absolute values of n numbers. */

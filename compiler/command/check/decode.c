@@ -1,5 +1,5 @@
-/* attnc check: extend of the kernel. Its calls append the sequences of a sample in pieces, and their output is
-   compared with forward's, without dropout. */
+/* Checks extend of the kernel, for attnc check. Calls of extend append the sequences of a sample in pieces. Their
+   output is compared with the output of forward, without dropout. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"

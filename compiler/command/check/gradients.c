@@ -1,4 +1,5 @@
-/* attnc check: the expected gradients of a sample, from the interpreter. Central differences confirm them. */
+/* Computes the expected gradients of a sample with the interpreter, for attnc check. Central differences confirm
+   them. */
 #include "check.h"
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
@@ -76,7 +77,7 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     return NULL;
 }
 
-/* Sets g->scaled, and `scale` to the gradients for these inputs. */
+/* Sets g->scaled, and sets `scale` to the gradients for the inputs in g->scaled. */
 static const char *scale_of(const struct evaluation *x, const struct sample *s, struct gradients *g,
                             struct arena *arena, double *scale)
 {

@@ -1,7 +1,7 @@
-/* attnc check: the values of forward and of each part of backward after every pass. Parts also compute arrays for
-   later parts, such as row maxima. The first part that has such an array defines its expected value, right after
-   `differentiate`. Later programs read the expected value. So a difference is reported for the pass and part that
-   caused it. */
+/* Checks the values of forward and of each part of backward after every pass, for attnc check.
+   Parts also compute arrays for later parts, such as row maxima. The first part that has such an array defines its
+   expected value, right after the pass `differentiate`. Later programs read the expected value. So a difference is
+   reported for the pass and part that caused it. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../pass/pass.h"

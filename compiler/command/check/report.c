@@ -74,8 +74,8 @@ double check_lost(const struct sample *s, enum dtype dtype, const struct problem
     return (dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN) * largest * (double)(size->n_q + size->n_k);
 }
 
-/* Returns the error of `got` without the error of rounding to the type `stored`. That is half an ulp of a 16-bit
-   type, and 0 for others. */
+/* Returns the error of `got` without the error of rounding to the type `stored`. For a 16-bit type, the error of
+   rounding is half an ulp. For other types it is 0. */
 static double off_by(double got, double expected, enum dtype stored)
 {
     bool bf16 = stored == DTYPE_BF16;

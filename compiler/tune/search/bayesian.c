@@ -284,8 +284,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* Returns the score that a new point should improve on: the lowest estimate of a seen point's true score. `luck` is
-   the variance of the samples' noise, relative to the process's variance. */
+/* Returns the score that a new point should improve on. This is the lowest estimate of a seen point's true score.
+   `luck` is the variance of the samples' noise, relative to the variance of the process. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -529,7 +529,8 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
     return SEARCH_POINT;
 }
 
-/* Forgets every second point of the worse half. The others still show which regions are bad. */
+/* Forgets every second point of the worse half of the seen points. The remaining points still show which regions are
+   bad. */
 static void forget(struct model *m)
 {
     const struct seen *order[MAX_SEEN];

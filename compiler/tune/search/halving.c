@@ -17,8 +17,7 @@ enum { POOL = 4096, MIN_TRIALS = 64 };
 /* A point that was measured or is in this round. */
 struct look {
     int64_t number;
-    /* `score` is the log of the ratio; less is better. `low` is the lower end of the confidence interval of
-       `score`. */
+    /* `score` is the log of the ratio. Less is better. `low` is the lower end of the confidence interval of `score`. */
     double score, low;
     int samples;
 };

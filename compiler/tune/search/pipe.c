@@ -411,7 +411,7 @@ static void pipe_tell(void *state, const struct tune_point *point, const struct 
         add_number(top, "high", gain.high);
         add_number(top, "seconds", tune_seconds(result));
     } else {
-        /* A truncated message may end inside a UTF-8 character. Then replace every non-ASCII byte by '?'. */
+        /* A truncated message may end inside a UTF-8 character. If it does, every non-ASCII byte becomes '?'. */
         char why[sizeof result->why];
         memcpy(why, result->why, sizeof why);
         json_t *word = json_string(why);

@@ -1,4 +1,4 @@
-/* Declarations shared by the strategies; only files of tune/search/ include them. */
+/* Declarations that the strategies share. Only files of tune/search/ include this header. */
 #ifndef ATTNC_TUNE_SEARCH_STRATEGY_H
 #define ATTNC_TUNE_SEARCH_STRATEGY_H
 

@@ -424,7 +424,7 @@ class _Teams:
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """Runs in a forked process: forgets PyTorch's threads. GNU's OpenMP hangs in a child of a process with
+        """Runs in a forked process and forgets PyTorch's threads. GNU's OpenMP hangs in a child of a process with
         threads."""
         self.address, self.known, self.lock = None, "torch" in sys.modules, threading.Lock()
         if self.known and _threaded.process is None:
@@ -589,7 +589,7 @@ class Binding:
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             self.openmp = hasattr(library, "omp_get_max_threads")
-            # LLVM's OpenMP library has both functions, GNU's only the first
+            # LLVM's OpenMP library has both functions. GNU's library has only the first.
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
             self.set_wait = getattr(library, "kmp_set_blocktime", None)
             self.library = library
@@ -991,8 +991,8 @@ class _Again:
         self.function, self.library = function, self.binding.library
         self.address = _address_in_library(like)
         self.params_memory = call.params_memory
-        # for each given parameter: its name, and the place to fill in (the memory of a number, or the address of an
-        # array)
+        # Each entry has the name of a parameter and the place to fill in. The place is the memory of a number, or the
+        # address of an array.
         self.numbers: list[tuple[str, Any]] = []
         self.arrays: list[tuple[str, Any, Callable[[Any], int], int]] = []
         for p in self.binding.parameters:

@@ -21,8 +21,8 @@ SAYS_SO_AFTER = 1.0  # seconds of compiling, after which a message says so
 ENDS_WITHIN = 5.0  # seconds from SIGTERM to SIGKILL
 
 
-# Lines of attnc that this package does not repeat: it prints the first itself, and kernels without OpenMP run on its
-# threads.
+# Lines of attnc that this package does not repeat. It prints the first line itself. The second is wrong here, because
+# kernels without OpenMP run on threads of this package.
 _UNSAID = re.compile(r"compiling .* \(first time\)$|attnc: note: OpenMP does not work ")
 
 

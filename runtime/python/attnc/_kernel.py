@@ -552,7 +552,7 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
             spec["arrays"] = {name: {"shape": list(shape), "type": kind} for name, shape, kind in arrays}
         if dropout:
             spec["dropout"] = dropout
-        # in Python 1/8 = 0.125, but in formulas 1/8 = 0 as in C; the option makes it an error
+        # In Python 1/8 is 0.125, but in formulas 1/8 is 0 as in C. The option makes it an error.
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
     return made

@@ -48,9 +48,8 @@ class Visible:
 
 
 def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
-    """Evaluates the expression `word words…`.
-
-    values: the index of each axis; sizes: the extent of each axis"""
+    """Evaluates the expression `word words…`. `values` has the index of each axis, and `sizes` the extent of each
+    axis."""
     if re.fullmatch(r"-?\d+", word):
         return torch.tensor(int(word))
     if word in values:
