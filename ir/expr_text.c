@@ -281,7 +281,7 @@ const char *reader_name(struct reader *r, const char *what)
     return name;
 }
 
-/* ---- numbers ---- */
+/* ---- parsing numbers ---- */
 
 static bool number_token(const struct reader *r)
 {
@@ -348,7 +348,7 @@ const double *reader_table(struct reader *r, int rank, const int *axes)
     return data;
 }
 
-/* ---- axes ---- */
+/* ---- parsing and printing axes ---- */
 
 void reader_axis_lines(struct reader *r)
 {

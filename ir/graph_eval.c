@@ -82,7 +82,7 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
     fail(e, arena_printf(e->module->arena, "%%%d reads %%%d outside its extents at %s", number, r->of, where));
 }
 
-/* ---- map ---- */
+/* ---- evaluating MAP ---- */
 
 /* Returns true if x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only one branch. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
@@ -142,7 +142,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
     memset(e->index, 0, sizeof e->index);
 }
 
-/* ---- contract and reduce ---- */
+/* ---- evaluating CONTRACT and REDUCE ---- */
 
 /* Returns the axes whose bits are set, in ascending order. */
 static int axes_of(uint32_t bits, int *axes)
@@ -306,7 +306,7 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     for (int p = 1; p < 4; p++) free(part[p].owned);
 }
 
-/* ---- solve ---- */
+/* ---- evaluating SOLVE ---- */
 
 /* Returns the offset of the current point in an operand. */
 static int64_t point_of(const struct evaluation *e, const struct dense *operand)

@@ -86,7 +86,7 @@ void graph_print(const struct graph *g, struct text *out)
     }
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static bool find(const void *program, const char *name, struct ref *plain)
 {

@@ -155,7 +155,7 @@ struct expr {
        - EXPR_INDEX, SIZE, LO, HI: the axis */
     int64_t integer;
     const struct draw *draw; /* used by EXPR_DRAWN */
-    /* Used by EXPR_ID, MIN_ID, MAX_ID and ANY_ID. The name of the integer parameter. Equal names have equal
+    /* Used by EXPR_ID, MIN_ID, MAX_ID and ANY_ID. It is the name of the integer parameter. Equal names have equal
        pointers. */
     const char *name;
     struct expr *next; /* the next expression in its chain of `module.table` */
@@ -431,15 +431,15 @@ struct value {
     int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */
     int operands;
     struct ref operand[MAX_OPERANDS];
-    /* Used by MAP. Computes the element; EXPR_OPERAND k stands for operand[k]. */
+    /* Used by MAP. It computes the element. EXPR_OPERAND k stands for operand[k]. */
     const struct expr *expr;
     enum fold fold; /* used by REDUCE: FOLD_SUM or FOLD_MAX */
-    /* Used by REDUCE. The start value, which is also the result for an empty region. */
+    /* Used by REDUCE. It is the start value, and also the result for an empty region. */
     double init;
-    /* Used by REDUCE and CONTRACT. The region, as a condition in INDEX and SIZE. NULL means all points. */
+    /* Used by REDUCE and CONTRACT. It is the region, a condition in INDEX and SIZE. NULL means all points. */
     const struct expr *where;
-    /* Used by REDUCE and CONTRACT. The number of the value m that is the maximum of the exponents, or -1 if there is
-       none.
+    /* Used by REDUCE and CONTRACT. It is the number of the value m that is the maximum of the exponents, or -1 if there
+       is none.
        - Every term contains the factor exp2(-m), from the pass stabilise. If `power` is not 0, the factor is
          m^-power.
        - Loops compute m as a running maximum. When m changes, they multiply partial sums by exp2(old - new), or by
@@ -582,8 +582,8 @@ struct array {
     enum dtype dtype;
     int rank;
     int axes[MAX_RANK];
-    /* Used by TILE. The elements reserved along each axis. The last extent is padded to whole vectors. Along a
-       run-time axis, element 0 has index LO. */
+    /* Used by TILE. It is the number of elements reserved along each axis. The last extent is padded to whole vectors.
+       Along a run-time axis, element 0 has index LO. */
     int64_t extent[MAX_RANK];
     int64_t gap; /* the number of unused elements after each row of a TILE */
     /* Used by TILE of bf16 with rank 2. If true, elements 2 r and 2 r + 1 of the first axis are adjacent in memory,
@@ -612,7 +612,8 @@ struct array {
     /* Used by TILE with `kept`. If true, the tile is stored in a second state. This program merges it into the
        caller's state. */
     bool folded;
-    /* Used by TILE. The byte offset in the workspace or the state, a multiple of 64. -1 means not allocated. */
+    /* Used by TILE. It is the byte offset in the workspace or the state, a multiple of 64. -1 means that the tile is
+       not allocated. */
     int64_t offset;
     const double *data; /* used by TABLE */
 };

@@ -81,7 +81,7 @@ static struct environment environment(struct machine *e, const double *operand)
                                 .seed = e->module->seed};
 }
 
-/* ---- elements ---- */
+/* ---- access to elements of arrays ---- */
 
 /* Returns the index of the first stored element along axis k of array a. If a tile stores only the current range of
    the axis, the index is LO. Otherwise it is 0. */
@@ -214,7 +214,7 @@ static bool next_point(struct machine *e, int rank, const int *axes)
     return false;
 }
 
-/* ---- map ---- */
+/* ---- running MAP ---- */
 
 /* Returns the operands that x reads at the current point, as bits. A SELECT reads only one branch. */
 static uint32_t reads(const struct expr *x, const struct environment *env)
@@ -363,7 +363,7 @@ static bool holds(struct machine *e, const struct stmt *s)
     return condition ? expr_eval_int(condition, &env) != 0 : s->ranges == 0 || outside(e, s);
 }
 
-/* ---- dot ---- */
+/* ---- running DOT ---- */
 
 static bool grow_sums(struct machine *e, int64_t lanes)
 {
@@ -445,7 +445,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
     }
 }
 
-/* ---- solve ---- */
+/* ---- running SOLVE ---- */
 
 /* Returns the sum of weights[t][j] * u[j] over the equations j that were solved before equation t. The current point
    gives the lane. */
@@ -485,7 +485,7 @@ static void run_solve(struct machine *e, const struct stmt *s)
         }
 }
 
-/* ---- control ---- */
+/* ---- running FOR and IF ---- */
 
 static void run_body(struct machine *e, const struct stmt *s);
 
@@ -633,7 +633,7 @@ static void run_body(struct machine *e, const struct stmt *s)
     }
 }
 
-/* ---- arrays ---- */
+/* ---- memory of arrays ---- */
 
 static void prepare_array(struct machine *e, int number, const struct tensor *in, int count)
 {

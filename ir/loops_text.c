@@ -243,7 +243,7 @@ void loops_print(const struct loops *l, struct text *out)
     print_body(l, l->body, 0, out);
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static bool find(const void *program, const char *name, struct ref *plain)
 {

@@ -54,7 +54,7 @@ static uint32_t single_axes(const struct scope *c)
     return axes;
 }
 
-/* ---- arrays ---- */
+/* ---- checks of arrays ---- */
 
 static const char *array_check(const struct scope *c, int number)
 {
@@ -102,7 +102,7 @@ static const char *array_check(const struct scope *c, int number)
     return NULL;
 }
 
-/* ---- references ---- */
+/* ---- checks of references ---- */
 
 /* Checks a reference. `free_axes` has the axes whose INDEX may occur in subscripts, as bits. */
 static const char *check_ref(const struct scope *c, const struct ref *r, uint32_t free_axes)
@@ -163,7 +163,7 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
     return NULL;
 }
 
-/* ---- statements ---- */
+/* ---- checks of statements ---- */
 
 /* Checks the members period, run, phase and apart of a FOR. */
 static const char *check_period(const struct scope *c, const struct stmt *s)

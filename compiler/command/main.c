@@ -153,7 +153,7 @@ static bool color_value(struct options *o, const char *text)
     return true;
 }
 
-/* ---- one option ---- */
+/* ---- parsing one option ---- */
 
 /* Returns the value of the option at argument *k: the text after `=`, or the next argument. Advances *k. On failure,
    prints a message and returns NULL. */

@@ -153,7 +153,7 @@ static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, s
     return true;
 }
 
-/* ---- q, k, v ---- */
+/* ---- reading q, k and v ---- */
 
 /* Returns a text that says where the size of an axis comes from, such as "q.npy has 8 heads". */
 static const char *axis_origin(const struct run *r, int64_t axis)
@@ -285,7 +285,7 @@ static void read_inputs(struct run *r, bool gradients)
     }
 }
 
-/* ---- parameters ---- */
+/* ---- reading and generating parameters ---- */
 
 static void out_of_memory(struct run *r, const char *what, size_t bytes)
 {
@@ -365,7 +365,7 @@ static void set_params(struct run *r, const struct similarity *similarity)
         if (r->arrays->array[k].place == PLACE_PARAMS && r->array[k].data) set_pointer(r, k, r->array[k].data);
 }
 
-/* ---- the call ---- */
+/* ---- calls of the kernel ---- */
 
 /* Reports the first id that is smaller than the previous one, and what the user can do. */
 static void explain_order(struct run *r)
@@ -450,7 +450,7 @@ static void call_backward(struct run *r, const struct loaded_kernel *loaded)
     attn_free(workspace);
 }
 
-/* ---- token by token ---- */
+/* ---- decoding in pieces (--chunks) ---- */
 
 static double number_at(const struct attn_array *a, int64_t k)
 {

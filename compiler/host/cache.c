@@ -164,7 +164,7 @@ const char *sealed_text(struct arena *arena, const struct folder *f, const char 
     return text;
 }
 
-/* ---- one process at a time ---- */
+/* ---- locks between processes ---- */
 
 static const char *lock_name(struct arena *arena, const char *file)
 {

@@ -47,7 +47,7 @@ void tuning_progress(const struct tuning *t, bool better)
     text_free(&point);
 }
 
-/* ---- results ---- */
+/* ---- writing SPEC.tuned.yaml ---- */
 
 static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best,
                      struct text *out)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- the space ---- */
+/* ---- making the space ---- */
 
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space)
 {

@@ -74,7 +74,7 @@ static void without_header(const struct lines *all, int line, struct text *out)
             text_add(out, "%s\n", all->line[k - 1]);
 }
 
-/* ---- the old file ---- */
+/* ---- reading the old file ---- */
 
 static const struct yaml *key_of(const struct yaml *map, const char *key)
 {
@@ -161,7 +161,7 @@ const struct tuned_entry *tuned_in_force(const struct tuned_file *file, int64_t 
     return found;
 }
 
-/* ---- the new file ---- */
+/* ---- merging the entries ---- */
 
 static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 {

@@ -130,7 +130,7 @@ static const char *add_statistics(struct sample *s, const struct graph *g, bool 
     return wrong;
 }
 
-/* ---- the sizes ---- */
+/* ---- problem sizes ---- */
 
 /* Returns the number of sequences of problem `number`. It is 2, 3 or 1, and less if there would be more than
    MAX_KEYS keys. */
@@ -238,7 +238,7 @@ static void say_verdict(const struct checking *c)
         check_say(c, "%s: ok; there is no error\n", name);
 }
 
-/* ---- the command ---- */
+/* ---- the command attnc check ---- */
 
 /* Writes the expected outputs of graph `whole` for sample n, and the tolerances, to *s. */
 static enum status find_expected(const struct checking *c, const struct graph *whole, int n, bool rounded,
@@ -268,8 +268,8 @@ static enum status find_expected(const struct checking *c, const struct graph *w
     }
     for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
     if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
-    if (!wrong && p->spec->dtype == DTYPE_F64)
-        check_add_rounding(c, g, n, s->allowed); /* in f64, the interpreter rounds like the kernel */
+    /* In f64, the rounding errors of the interpreter are as large as those of the kernel. */
+    if (!wrong && p->spec->dtype == DTYPE_F64) check_add_rounding(c, g, n, s->allowed);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     return wrong ? STATUS_MACHINE : STATUS_DONE;
 }

@@ -64,7 +64,7 @@ struct pipe_search {
     int64_t asked;
 };
 
-/* ---- the process ---- */
+/* ---- the process of the user's command ---- */
 
 static void shut(int *file)
 {

@@ -82,7 +82,7 @@ static enum search_answer random_next(void *state, struct tune_point *point, int
 
 static const struct strategy search_random = {"random", random_open, random_next, search_learn_nothing, NULL};
 
-/* ---- the interface ---- */
+/* ---- the functions of search.h ---- */
 
 #define STRATEGIES(ROW) ROW(exhaustive) ROW(random) ROW(halving) ROW(model)
 #define NAME(name) #name,

@@ -61,7 +61,7 @@ bool store_failed(struct store *s)
     }
 }
 
-/* ---- statements ---- */
+/* ---- SQL statements ---- */
 
 static bool bind_all(struct store *s, sqlite3_stmt *statement, const char *types, va_list list)
 {

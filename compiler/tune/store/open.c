@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* ---- opening ---- */
+/* ---- opening the database ---- */
 
 /* Checks that the file can be created in its folder. SQLite would report a misleading error. */
 static bool can_be_made(struct store *s)
