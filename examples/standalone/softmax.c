@@ -342,7 +342,7 @@ static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
     return w;
 }
 
-/* Returns true if all of these bits are set in the word. */
+/* Returns true if all `bits` are set in the word. */
 static inline bool has_bits(unsigned word, unsigned bits)
 {
     return (word & bits) == bits;
