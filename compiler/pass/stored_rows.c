@@ -202,6 +202,7 @@ void pass_stored_rows(struct compilation *c)
         struct row a, b;
         const int of_a = product->operand[0].of, of_b = product->operand[1].of;
         if (x.sum < 0 || g->module->axis[x.sum].source != SIZE_CONSTANT || value_has_axis(product, x.sum)) continue;
+        if (g->module->axis[x.sum].extent == 1) continue; /* one element equals its mean, so all digits would cancel */
         if (read_row(&x, of_a, &a) && read_row(&x, of_b, &b) && (is_changed(&a) || is_changed(&b)) &&
             have_axes(g, &g->value[x.at], &a, &b))
             rewrite(&x, &a, &b);

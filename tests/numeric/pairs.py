@@ -100,7 +100,7 @@ PREPARE = {
     'plain': [], 'layernorm': ['layernorm'], 'affine': [{'layernorm': {'affine': True}}], 'l2norm': ['l2norm'],
     'scaled': [{'l2norm': {'eps': 0.5}}, {'scale': {'by': -1.5}}], 'rope': ['rope'],
     'rmsnorm': [{'rmsnorm': {'affine': True}}],
-    'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 4}}],
+    'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 2}}],
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
 NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none',
              'sink': {'sink': 'h * 0.5 - i * 0.01'}}

@@ -7,21 +7,24 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE)]
 
-from suite import ROOT, Skip, cached, compiler
+from suite import ROOT, Skip, cached, compiler, processes_of
 
 BUILD = os.path.join(ROOT, 'build-python')
 README = os.path.join(ROOT, 'runtime', 'python', 'README.md')
 FRAMEWORKS = ('jax==0.10.2', 'mypy', 'pyyaml')
-PYTORCH = ('torch==2.13.0+cpu', 'transformers')   # without +cpu, PyPI serves gigabytes of CUDA
+PYTORCH = ('torch==2.13.0+cpu', 'transformers', 'accelerate')   # without +cpu, PyPI serves gigabytes of CUDA
 UNREACHABLE = re.compile('No matching distribution|Connection|Temporary failure|timed out|Max retries|ensurepip')
+LIMIT = 900   # seconds for the cases of a file
 count = {'passed': 0, 'failed': 0, 'skipped': 0}
 
 
@@ -84,15 +87,26 @@ def cases(name, python, settings, only):
         link = os.path.join(folder, 'build')
         os.symlink(BUILD, link)
         command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': plain}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace')
-    last = re.search(r'^(\d+) passed, (\d+) failed, (\d+) skipped\n\Z', done.stdout, flags=re.M)
-    print(re.sub(r'^\d+ passed.*\n\Z', '', done.stdout, flags=re.M), end='', flush=True)
-    if last:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': plain}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace', start_new_session=True)
+        timer = threading.Timer(LIMIT, stop, (name, process))
+        timer.start()
+        last = None
+        for line in process.stdout:
+            last = re.fullmatch(r'(\d+) passed, (\d+) failed, (\d+) skipped\n|no case matches.*\n', line)
+            if not last: print(line, end='', flush=True)
+        timer.cancel()
+        process.wait()
+    if not last:
+        say('FAIL', name, 'exit status %d' % process.returncode)
+    elif last[1]:
         for key, number in zip(count, map(int, last.groups())):
             count[key] += number
-    elif 'no case matches' not in done.stdout:
-        say('FAIL', name, 'exit status %d' % done.returncode)
+
+
+def stop(name, process):
+    print('%s: no end after %d s; its processes, with seconds of CPU:\n%s' % (name, LIMIT, processes_of(process.pid)), flush=True)
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def numpy_is_all_it_needs(python, settings):
