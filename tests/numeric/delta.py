@@ -157,10 +157,10 @@ def compare(what, out, expected, allowed, dtype):
     return worst
 
 
-def forward(folder, suite, spec, target):
+def forward(folder, suite, spec, target, number):
     if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
     worst = 0.0
-    for n, shape in enumerate(SHAPES):
+    for n, shape in enumerate(SHAPES[number % 2::2]):
         path = prepared(folder, spec, shape, n)
         out = called(suite, path, folder, '--target', target, '--threads', 1 + n % 3)
         worst = max(worst, compare('out of B%d H%d nq%d nk%d' % shape, out, *expected_of(spec, folder + '/in'),
@@ -194,28 +194,28 @@ def refused(folder, suite):
 
 def checked(folder, suite, spec):
     path = prepared(folder, spec, SHAPES[0], 1)
-    done = execute([suite.attnc, 'check', path, '--lengths', '1,33,70,130'], env=suite.environment, timeout=600)
+    done = execute([suite.attnc, 'check', path, '--lengths', '1,33,70'], env=suite.environment, timeout=600)
     check(done.returncode == 0, '%s %s' % (done.stdout, done.stderr[:600]))
 
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O1')
+    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O0')
     targets = targets_of(MACHINE, 'any')
     for n, (name, more) in enumerate(FORWARD.items()):
         dtype = ('f32', 'f64')[n % 2] if n % 7 else 'f32'
         spec = {'name': 'delta', 'dtype': dtype} | BASE | more
-        suite.case('forward/%s-%s' % (name, dtype), forward, suite, spec, targets[n % len(targets)])
-        suite.case('check/' + name, checked, suite, spec)
+        suite.case('forward/%s-%s' % (name, dtype), forward, suite, spec, targets[n % len(targets)], n)
+        if n % 2 == 0: suite.case('check/' + name, checked, suite, spec)
     for n, (name, more) in enumerate(GATED.items()):
         spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'bf16', 'f32', 'f16')[n % 5]} | BASE | more
-        suite.case('gated/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)])
-        if n % 3 == 0: suite.case('check/gated_' + name, checked, suite, spec)
+        suite.case('gated/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
+        if n % 6 == 0: suite.case('check/gated_' + name, checked, suite, spec)
     for n, (name, more) in enumerate(QUADRATIC.items()):
         dtype = ('f32', 'bf16', 'f32' if 'gated' in name else 'f64', 'f32', 'f16')[n % 5]
         spec = {'name': 'delta', 'dtype': dtype} | BASE | more
-        suite.case('quadratic/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)])
-        if n % 2 == 0: suite.case('check/' + name, checked, suite, spec)
+        suite.case('quadratic/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
+        if n % 6 == 0: suite.case('check/' + name, checked, suite, spec)
     for n, (name, more) in enumerate(GROWING.items()):
         spec = {'name': 'delta', 'dtype': ('f32', 'f64')[n % 2]} | BASE | more | {'emit': ['forward', 'decode']}
         suite.case('decode/' + name, growing, suite, spec, targets[n % len(targets)])
@@ -223,10 +223,10 @@ def main():
     for target in targets:
         for dtype in 'f32', 'f64', 'bf16', 'f16':
             spec = {'name': 'delta', 'dtype': dtype} | BASE
-            suite.case('%s-%s' % (target, dtype), forward, suite, spec, target)
+            suite.case('%s-%s' % (target, dtype), forward, suite, spec, target, 0)
             suite.case('decode-%s-%s' % (target, dtype), growing, suite,
                        spec | TAU | {'emit': ['forward', 'decode']}, target)
-            suite.case('gated-%s-%s' % (target, dtype), forward, suite, spec | GATED['identity-gate'], target)
+            suite.case('gated-%s-%s' % (target, dtype), forward, suite, spec | GATED['identity-gate'], target, 1)
     suite.case('refused/heads', refused, suite)
     return suite.run()
 

@@ -408,8 +408,8 @@ def case(folder, suite, draws, numbers):
 def main():
     def more(parser):
         add = parser.add_argument
-        add('--count', type=int, default=500, help='specs (default: 500)')
-        add('--check', type=int, default=100, help='of these, how many are run and checked (default: 100)')
+        add('--count', type=int, default=260, help='specs (default: 260)')
+        add('--check', type=int, default=65, help='of these, how many are run and checked (default: 65)')
         add('--seed', type=int, default=1, help='other specs (default: 1)')
         add('--shrink', type=float, default=60, metavar='SECONDS', help='for making smaller what fails (default: 60)')
         add('--spec', metavar='FILE', help='this spec alone; what a failure prints as a comment says how it is run')
