@@ -166,7 +166,6 @@ static const char *shape_of(const struct unit *p, const char *name)
     return array_shape_text(p->arena, &p->arrays->array[kernel_array_find(p->arrays, name)], ", ");
 }
 
-/* Returns whether forward can return statistics. */
 static bool has_statistics(const struct unit *p)
 {
     return p->spec->emit & EMIT_STATISTICS;

@@ -58,7 +58,6 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-/* Returns the struct emission for the unit. */
 static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);

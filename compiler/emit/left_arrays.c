@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Returns the first gradient of a parameter from number `from` on, or -1. */
+/* Returns the number of the first array from `from` on that is the gradient of a parameter, or -1. */
 static int next_gradient(const struct kernel_arrays *arrays, int from)
 {
     while (from < arrays->count && arrays->array[from].place != PLACE_GRADIENTS) from++;

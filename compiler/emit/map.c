@@ -223,7 +223,7 @@ static int vectors_at_a_time(const struct nest *n, int outer)
 struct map {
     struct nest n;
     enum level innermost;
-    /* loops over rows that are outside the accumulators in registers (kept_outside), or -1 */
+    /* the number of loops over rows that are outside the accumulators in registers (kept_outside), or -1 */
     int outer;
     int vectors;                          /* the number of vectors that are computed together (vectors_at_a_time) */
     int chains;                           /* number of independent accumulators of a maximum per vector (chains_of) */
@@ -413,7 +413,6 @@ static void open_chains(const struct map *map, const char *axis, const char *fir
     emit_line(x, "    const int64_t %s = min(%s_first + %s, %s - 1);", axis, axis, number, end);
 }
 
-/* Prints the nest. */
 static void print_nest(struct map *map)
 {
     struct nest *n = &map->n;

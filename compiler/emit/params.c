@@ -73,7 +73,6 @@ const char *emit_strides_member(const struct kernel_arrays *arrays)
     return any ? name : NULL;
 }
 
-/* Prints the struct of strides. */
 static void strides_struct(const struct emission *p, struct text *out)
 {
     text_add(

@@ -233,7 +233,6 @@ const struct expr *emit_row(const struct emitter *x, const struct expr *e);
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e);
 /* Returns the axes of all loops in the list, and of the loops inside them, as bits. */
 uint32_t emit_loop_axes(const struct stmt *s);
-/* Prints a MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
 /* Prints C that sets the masks `to` to the lanes in `region`. There is a mask for each vector of the axis `lane`. */
 void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);

@@ -18,7 +18,6 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* Returns the text of `c` without its comments. */
 static const char *without_comments(struct arena *arena, const char *c)
 {
     char *made = arena_copy(arena, c), *to = made;

@@ -198,7 +198,6 @@ static const struct expr *make(const struct lowering *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* Returns e as a real expression. */
 static const struct expr *as_real(const struct lowering *x, const struct expr *e)
 {
     if (e->type == TYPE_REAL) return e;

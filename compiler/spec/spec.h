@@ -76,7 +76,7 @@ struct similarity {
     enum bias_kind bias;
     enum compatibility_kind compatibility;
     int64_t hidden;                  /* used by the compatibility function additive */
-    const struct expression *modify; /* may be NULL */
+    const struct expression *modify; /* the expression of `modify:`, or NULL */
     struct position modify_at, compatibility_at, bias_at;
     /* Members for the similarities polynomial, polynomial_square and polysketch. */
     int64_t degree;

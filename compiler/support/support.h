@@ -132,7 +132,6 @@ void table_cell(struct text *out, const char *text, int width, bool left, bool l
 void table_csv(struct text *out, const char *word);
 /* Writes the text to standard output. Returns STATUS_MACHINE after a message if that fails. */
 enum status table_put(const struct options *o, const struct text *text);
-/* Flushes standard output. */
 void output_flush(void);
 /* Flushes standard output. Returns STATUS_MACHINE after a message if any write to it failed. */
 enum status output_finish(const struct options *o);

@@ -133,7 +133,6 @@ static const struct expr *integer_element(struct builder *x, const struct user_a
     return expr_id(x->m, EXPR_ID, a->name, row, r->rank ? r->sub[r->rank - 1] : row, NULL);
 }
 
-/* Returns the parameter of an array. */
 static int parameter_of(struct builder *x, const struct user_array *a)
 {
     static const enum initial initial[] = {
