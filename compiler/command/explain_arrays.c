@@ -8,7 +8,7 @@
 struct reads {
     const char *name;
     const struct loops *l;
-    int64_t strip; /* the number of elements in a strip of differences, or 0 if there is no strip */
+    int64_t strip; /* the elements copied for each tile, one per distance i - j; 0 if there are none */
     /* `copied` is true if elements are copied for each tile. `direct` is true if a map reads the array itself. */
     bool copied, direct;
     /* `of_queries` is true if statements over queries read the array. `of_keys` is true if statements over keys read

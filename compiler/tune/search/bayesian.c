@@ -165,8 +165,8 @@ static void prior(const struct model *m, int k, double *about, double *within)
     *within = k < knobs ? 0.8 : 1.3;
 }
 
-/* Returns the log of the posterior density of the parameters, given `n` chosen points, up to a constant. The process
-   gets its best variance. */
+/* Returns the log of the posterior density of the parameters, given `n` chosen points, up to a constant. Takes the
+   variance of the process that maximises this density. */
 static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n,
                          double (*factor)[MAX_SEEN])
 {

@@ -54,13 +54,14 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
 
     query: [B, T, N, H], or without B; key, value: [B, S, K, H], where N is a multiple of K; of float32, float64, float16
         or bfloat16. `value` may have another last size than `key`.
-    bias: added to the logits, broadcast to [B, N, T, S]; it has a gradient, which is summed over what it lacks
-    mask: bool, broadcast to [B, N, T, S]; True: the query sees the key
-    scale: of the logits; default: 1 / sqrt(H)
+    bias: added to the logits, broadcast to [B, N, T, S]. It has a gradient, which is summed over the broadcast axes
+    mask: bool, broadcast to [B, N, T, S]. True means that the query sees the key
+    scale: the scale of the logits. The default is 1 / sqrt(H)
     is_causal: query i sees the keys up to i, counted from the first query and the first key
-    query_seq_lengths, key_value_seq_lengths: integers [B]; the rest is padding. Padded queries give 0
-    local_window_size: (left, right), the numbers of keys that a query sees before and after its own; one number: both
-    implementation: "attnc" or None; "xla" and "cudnn" call jax.nn.dot_product_attention
+    query_seq_lengths, key_value_seq_lengths: integers [B]. Later queries and keys are padding. Padded queries give 0
+    local_window_size: (left, right), the numbers of keys that a query sees before and after its own, or one
+    number for both
+    implementation: "attnc" or None. "xla" and "cudnn" call jax.nn.dot_product_attention
     return_residual: only for another `implementation`
 
     A query that sees no key gives 0; jax.nn.dot_product_attention gives the mean of the values. Scale, window and lengths
