@@ -102,8 +102,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    const float *beta;
-    struct attn_strides beta_at;
+    const float *beta_array;
+    struct attn_strides beta_array_at;
     struct deltanet_polysketch_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
@@ -468,8 +468,9 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
@@ -512,14 +513,14 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
@@ -1117,8 +1118,9 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
@@ -1161,14 +1163,14 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
@@ -1756,8 +1758,9 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
@@ -1800,14 +1803,14 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
@@ -2170,8 +2173,8 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
             3,
             params->beta, sizeof *params->beta);
-    call->beta = call->params->beta;
-    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    call->beta_array = call->params->beta;
+    call->beta_array_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
     return error;
 }
 

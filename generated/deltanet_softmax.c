@@ -103,8 +103,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    const float *beta;
-    struct attn_strides beta_at;
+    const float *beta_array;
+    struct attn_strides beta_array_at;
     float *corrected; /* [B,G,n_k,64] */
     struct attn_strides corrected_at;
     struct deltanet_softmax_strides at; /* of all arrays, with contiguous ones filled in */
@@ -1218,8 +1218,9 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const corrected = call->corrected + b * call->corrected_at.batch + g * call->corrected_at.head;
     const int64_t corrected_row = call->corrected_at.row;
     float *const earlier = (float *)(void *)(work + 0); /* [t_key: 64, e: 64] */
@@ -1372,14 +1373,14 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
-                if (beta_row == 1) {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
                 } else {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
                 /* key_sum = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2478,8 +2479,9 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const corrected = call->corrected + b * call->corrected_at.batch + g * call->corrected_at.head;
     const int64_t corrected_row = call->corrected_at.row;
     float *const earlier = (float *)(void *)(work + 0); /* [t_key: 64, e: 64] */
@@ -2632,14 +2634,14 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
-                if (beta_row == 1) {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
                 } else {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
                 /* key_sum = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3732,8 +3734,9 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const corrected = call->corrected + b * call->corrected_at.batch + g * call->corrected_at.head;
     const int64_t corrected_row = call->corrected_at.row;
     float *const earlier = (float *)(void *)(work + 0); /* [t_key: 64, e: 64] */
@@ -3886,14 +3889,14 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
-                if (beta_row == 1) {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
                 } else {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
                 /* key_sum = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4140,8 +4143,8 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
             3,
             params->beta, sizeof *params->beta);
-    call->beta = call->params->beta;
-    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    call->beta_array = call->params->beta;
+    call->beta_array_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
     return error;
 }
 

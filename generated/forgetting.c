@@ -80,8 +80,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
-    const float *gate;
-    struct attn_strides gate_at;
+    const float *gate_array;
+    struct attn_strides gate_array_at;
     float *log_decay_q; /* [B,H,n_q] */
     struct attn_strides log_decay_q_at;
     float *log_decay_q_low; /* [B,H,n_q] */
@@ -103,7 +103,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct forgetting_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *dgate;
+    float *dgate_array;
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -1401,21 +1401,22 @@ TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1425,10 +1426,10 @@ TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t
         store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-1e+04f),
             splat_v4(0.0f), splat_v4(1.0f)));
     }
-    if (dgate) {
-        /* dgate = gate_tile */
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dgate[(j0 + j)] = gate_tile[j];
+            dgate_array[(j0 + j)] = gate_tile[j];
     }
 }
 
@@ -1444,15 +1445,16 @@ TARGET_v4 static void forgetting_terms_v4(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[i] = 0;
     /* result = max(gate_at, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2741,21 +2743,22 @@ TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -2765,10 +2768,10 @@ TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t
         store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-1e+04f),
             splat_v3(0.0f), splat_v3(1.0f)));
     }
-    if (dgate) {
-        /* dgate = gate_tile */
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dgate[(j0 + j)] = gate_tile[j];
+            dgate_array[(j0 + j)] = gate_tile[j];
     }
 }
 
@@ -2784,15 +2787,16 @@ TARGET_v3 static void forgetting_terms_v3(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[i] = 0;
     /* result = max(gate_at, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4073,21 +4077,22 @@ static void forgetting_terms_dgate_any(const struct call *call, int64_t task, un
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -4097,10 +4102,10 @@ static void forgetting_terms_dgate_any(const struct call *call, int64_t task, un
         store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-1e+04f),
             splat_any(0.0f), splat_any(1.0f)));
     }
-    if (dgate) {
-        /* dgate = gate_tile */
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dgate[(j0 + j)] = gate_tile[j];
+            dgate_array[(j0 + j)] = gate_tile[j];
     }
 }
 
@@ -4116,15 +4121,16 @@ static void forgetting_terms_any(const struct call *call, int64_t task, unsigned
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[i] = 0;
     /* result = max(gate_at, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4251,8 +4257,8 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.gate, given ? given->gate : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
             3,
             params->gate, sizeof *params->gate);
-    call->gate = call->params->gate;
-    call->gate_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
+    call->gate_array = call->params->gate;
+    call->gate_array_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
     return error;
 }
 
@@ -4510,7 +4516,7 @@ int forgetting_forward(const struct attn_problem *problem, const struct forgetti
 INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q; }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
 INLINE int wanted_2(const struct call *call) { return call->dlog_decay_k != NULL; }
-INLINE int wanted_3(const struct call *call) { return call->dgate != NULL; }
+INLINE int wanted_3(const struct call *call) { return call->dgate_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -4649,7 +4655,7 @@ static size_t set_totals(struct call *call, const struct forgetting_gradients *t
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dgate = to->gate;
+        call->dgate_array = to->gate;
     }
     if (at > most) most = at;
     at = 0;
@@ -4730,7 +4736,7 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);
-    if (call.dgate)
+    if (call.dgate_array)
         set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     if (!error && !kept) error = run_part(0, &call, threads, work);

@@ -116,10 +116,10 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
-    const float *gate;
-    struct attn_strides gate_at;
-    const float *beta;
-    struct attn_strides beta_at;
+    const float *gate_array;
+    struct attn_strides gate_array_at;
+    const float *beta_array;
+    struct attn_strides beta_array_at;
     float *log_decay_q; /* [B,H,n_q] */
     struct attn_strides log_decay_q_at;
     float *log_decay_q_low; /* [B,H,n_q] */
@@ -140,8 +140,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides dlog_decay_at;
     struct gated_deltanet_strides at; /* of all arrays, with contiguous ones filled in */
     
-    float *dgate;
-    float *dbeta;
+    float *dgate_array;
+    float *dbeta_array;
     float *linear_part_0;
     struct attn_strides linear_part_0_at;
     float *linear_part_1;
@@ -721,8 +721,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -766,14 +767,14 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1053,8 +1054,9 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -1098,14 +1100,14 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
                 log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                    beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                    beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
             }
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
@@ -2415,8 +2417,9 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
@@ -2461,14 +2464,14 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
             transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
             }
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
             for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
@@ -2860,8 +2863,9 @@ TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64
         j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -2869,14 +2873,14 @@ TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64
     const int64_t dv_row = call->p.dv.row;
     float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
     float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
-    if (beta_row == 1) {
-        /* beta_tile = beta, with zeros beyond the last row */
+    if (beta_array_row == 1) {
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
     } else {
-        /* beta_tile = beta, with zeros beyond the last row */
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
     }
     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
     transpose_v4(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
@@ -3083,8 +3087,9 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -3134,14 +3139,14 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
             log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
         if (linear_part_5 || linear_part_6) {
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
             }
         }
         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
@@ -3481,8 +3486,9 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
         call->log_decay_k_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -3506,14 +3512,14 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *
     transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
     for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-    if (beta_row == 1) {
-        /* beta_tile = beta, with zeros beyond the last row */
+    if (beta_array_row == 1) {
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
     } else {
-        /* beta_tile = beta, with zeros beyond the last row */
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
     }
     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
     transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64, linear_part_2_tile,
@@ -3707,8 +3713,9 @@ TARGET_v4 APART void gated_deltanet_linear_dk_keys_v4(const struct call *call, i
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -3802,7 +3809,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_keys_v4(const struct call *call, i
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                     store_v4(key_features_2 + t_key * 64 + e, 0.0f - (load_v4(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
                 }
             }
         }
@@ -3892,8 +3899,9 @@ TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -4023,14 +4031,14 @@ TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call
                 transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
                 for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                     for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                if (beta_row == 1) {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
                 } else {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
                 }
                 /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                 transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -4199,7 +4207,7 @@ TARGET_v4 static void gated_deltanet_linear_dbeta_v4(const struct call *call, in
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta = call->dbeta ? call->dbeta + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -4209,10 +4217,10 @@ TARGET_v4 static void gated_deltanet_linear_dbeta_v4(const struct call *call, in
     for (int64_t j = 0; j < j1 - j0; j += 16) {
         store_v4(linear_part_3_tile + j, t_0 ? load_v4(linear_part_3_tile + j) : splat_v4(0.0f));
     }
-    if (dbeta) {
-        /* dbeta = linear_part_3_tile */
+    if (dbeta_array) {
+        /* dbeta_array = linear_part_3_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta[(j0 + j)] = linear_part_3_tile[j];
+            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
     }
 }
 
@@ -4258,8 +4266,9 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct cal
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -4353,7 +4362,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct cal
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                     store_v4(key_features_3 + t_key * 64 + e, 0.0f - (load_v4(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
                 }
             }
         }
@@ -4443,8 +4452,9 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -4581,14 +4591,15 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
                     transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
                     for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                         for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                    if (beta_row == 1) {
-                        /* beta_tile = beta, with zeros beyond the last row */
+                    if (beta_array_row == 1) {
+                        /* beta_tile = beta_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
                     } else {
-                        /* beta_tile = beta, with zeros beyond the last row */
+                        /* beta_tile = beta_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] :
+                                0;
                     }
                     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                     transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -4734,21 +4745,22 @@ TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *ca
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -4758,10 +4770,10 @@ TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *ca
         store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-1e+04f),
             splat_v4(0.0f), splat_v4(1.0f)));
     }
-    if (dgate) {
-        /* dgate = gate_tile */
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dgate[(j0 + j)] = gate_tile[j];
+            dgate_array[(j0 + j)] = gate_tile[j];
     }
 }
 
@@ -4777,15 +4789,16 @@ TARGET_v4 static void gated_deltanet_terms_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[i] = 0;
     /* result = max(gate_at, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -5269,8 +5282,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -5314,14 +5328,14 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -5601,8 +5615,9 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -5646,14 +5661,14 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
                 log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                    beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                    beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
             }
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
@@ -6963,8 +6978,9 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
@@ -7009,14 +7025,14 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
             transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
             }
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
             for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
@@ -7408,8 +7424,9 @@ TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64
         j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -7417,14 +7434,14 @@ TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64
     const int64_t dv_row = call->p.dv.row;
     float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
     float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
-    if (beta_row == 1) {
-        /* beta_tile = beta, with zeros beyond the last row */
+    if (beta_array_row == 1) {
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
     } else {
-        /* beta_tile = beta, with zeros beyond the last row */
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
     }
     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
     transpose_v3(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
@@ -7631,8 +7648,9 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -7682,14 +7700,14 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
             log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
         if (linear_part_5 || linear_part_6) {
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
             }
         }
         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
@@ -8029,8 +8047,9 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
         call->log_decay_k_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -8054,14 +8073,14 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *
     transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
     for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-    if (beta_row == 1) {
-        /* beta_tile = beta, with zeros beyond the last row */
+    if (beta_array_row == 1) {
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
     } else {
-        /* beta_tile = beta, with zeros beyond the last row */
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
     }
     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
     transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64, linear_part_2_tile,
@@ -8255,8 +8274,9 @@ TARGET_v3 APART void gated_deltanet_linear_dk_keys_v3(const struct call *call, i
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -8350,7 +8370,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_keys_v3(const struct call *call, i
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                     store_v3(key_features_2 + t_key * 64 + e, 0.0f - (load_v3(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
                 }
             }
         }
@@ -8440,8 +8460,9 @@ TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -8571,14 +8592,14 @@ TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call
                 transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
                 for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                     for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                if (beta_row == 1) {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
                 } else {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
                 }
                 /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                 transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -8747,7 +8768,7 @@ TARGET_v3 static void gated_deltanet_linear_dbeta_v3(const struct call *call, in
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta = call->dbeta ? call->dbeta + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -8757,10 +8778,10 @@ TARGET_v3 static void gated_deltanet_linear_dbeta_v3(const struct call *call, in
     for (int64_t j = 0; j < j1 - j0; j += 8) {
         store_v3(linear_part_3_tile + j, t_0 ? load_v3(linear_part_3_tile + j) : splat_v3(0.0f));
     }
-    if (dbeta) {
-        /* dbeta = linear_part_3_tile */
+    if (dbeta_array) {
+        /* dbeta_array = linear_part_3_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta[(j0 + j)] = linear_part_3_tile[j];
+            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
     }
 }
 
@@ -8806,8 +8827,9 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct cal
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -8901,7 +8923,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct cal
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                     store_v3(key_features_3 + t_key * 64 + e, 0.0f - (load_v3(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
                 }
             }
         }
@@ -8991,8 +9013,9 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -9129,14 +9152,15 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
                     transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
                     for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                         for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                    if (beta_row == 1) {
-                        /* beta_tile = beta, with zeros beyond the last row */
+                    if (beta_array_row == 1) {
+                        /* beta_tile = beta_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
                     } else {
-                        /* beta_tile = beta, with zeros beyond the last row */
+                        /* beta_tile = beta_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] :
+                                0;
                     }
                     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                     transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -9282,21 +9306,22 @@ TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *ca
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -9306,10 +9331,10 @@ TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *ca
         store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-1e+04f),
             splat_v3(0.0f), splat_v3(1.0f)));
     }
-    if (dgate) {
-        /* dgate = gate_tile */
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dgate[(j0 + j)] = gate_tile[j];
+            dgate_array[(j0 + j)] = gate_tile[j];
     }
 }
 
@@ -9325,15 +9350,16 @@ TARGET_v3 static void gated_deltanet_terms_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[i] = 0;
     /* result = max(gate_at, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -9805,8 +9831,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -9850,14 +9877,14 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -10137,8 +10164,9 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -10182,14 +10210,14 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
                 log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                    beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                    beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
             }
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
@@ -11499,8 +11527,9 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
@@ -11545,14 +11574,14 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
             transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
             }
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
             for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
@@ -11945,8 +11974,9 @@ static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, 
         j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -11954,14 +11984,14 @@ static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, 
     const int64_t dv_row = call->p.dv.row;
     float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
     float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
-    if (beta_row == 1) {
-        /* beta_tile = beta, with zeros beyond the last row */
+    if (beta_array_row == 1) {
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
     } else {
-        /* beta_tile = beta, with zeros beyond the last row */
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
     }
     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
     transpose_any(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
@@ -12168,8 +12198,9 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -12219,14 +12250,14 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
             log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
         if (linear_part_5 || linear_part_6) {
-            if (beta_row == 1) {
-                /* beta_tile = beta, with zeros beyond the last row */
+            if (beta_array_row == 1) {
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
             } else {
-                /* beta_tile = beta, with zeros beyond the last row */
+                /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
             }
         }
         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
@@ -12567,8 +12598,9 @@ static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
         call->log_decay_k_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -12592,14 +12624,14 @@ static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int
     transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
     for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-    if (beta_row == 1) {
-        /* beta_tile = beta, with zeros beyond the last row */
+    if (beta_array_row == 1) {
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
     } else {
-        /* beta_tile = beta, with zeros beyond the last row */
+        /* beta_tile = beta_array, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
     }
     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
     transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -12793,8 +12825,9 @@ APART void gated_deltanet_linear_dk_keys_any(const struct call *call, int64_t ta
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -12888,7 +12921,7 @@ APART void gated_deltanet_linear_dk_keys_any(const struct call *call, int64_t ta
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                     store_any(key_features_2 + t_key * 64 + e, 0.0f - (load_any(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
                 }
             }
         }
@@ -12978,8 +13011,9 @@ APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -13109,14 +13143,14 @@ APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t
                 transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
                 for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                     for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                if (beta_row == 1) {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
                 } else {
-                    /* beta_tile = beta, with zeros beyond the last row */
+                    /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
                 }
                 /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                 transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -13286,7 +13320,7 @@ static void gated_deltanet_linear_dbeta_any(const struct call *call, int64_t tas
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta = call->dbeta ? call->dbeta + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -13296,10 +13330,10 @@ static void gated_deltanet_linear_dbeta_any(const struct call *call, int64_t tas
     for (int64_t j = 0; j < j1 - j0; j += 4) {
         store_any(linear_part_3_tile + j, t_0 ? load_any(linear_part_3_tile + j) : splat_any(0.0f));
     }
-    if (dbeta) {
-        /* dbeta = linear_part_3_tile */
+    if (dbeta_array) {
+        /* dbeta_array = linear_part_3_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta[(j0 + j)] = linear_part_3_tile[j];
+            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
     }
 }
 
@@ -13345,8 +13379,9 @@ APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, 
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
@@ -13440,7 +13475,7 @@ APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, 
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                     store_any(key_features_3 + t_key * 64 + e, 0.0f - (load_any(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
                 }
             }
         }
@@ -13530,8 +13565,9 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
         members * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
         call->log_decay_chunk_at.head;
-    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
@@ -13669,14 +13705,15 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
                     transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
                     for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                         for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                    if (beta_row == 1) {
-                        /* beta_tile = beta, with zeros beyond the last row */
+                    if (beta_array_row == 1) {
+                        /* beta_tile = beta_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
                     } else {
-                        /* beta_tile = beta, with zeros beyond the last row */
+                        /* beta_tile = beta_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] :
+                                0;
                     }
                     /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                     transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
@@ -13823,21 +13860,22 @@ static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -13847,10 +13885,10 @@ static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64
         store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-1e+04f),
             splat_any(0.0f), splat_any(1.0f)));
     }
-    if (dgate) {
-        /* dgate = gate_tile */
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
         for (int64_t j = 0; j < j1 - j0; j++)
-            dgate[(j0 + j)] = gate_tile[j];
+            dgate_array[(j0 + j)] = gate_tile[j];
     }
 }
 
@@ -13866,15 +13904,16 @@ static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[i] = 0;
     /* result = max(gate_at, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -14023,10 +14062,10 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
             3,
             params->beta, sizeof *params->beta);
-    call->gate = call->params->gate;
-    call->gate_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
-    call->beta = call->params->beta;
-    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    call->gate_array = call->params->gate;
+    call->gate_array_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
+    call->beta_array = call->params->beta;
+    call->beta_array_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
     return error;
 }
 
@@ -14308,9 +14347,9 @@ INLINE int wanted_6(const struct call *call) { return call->linear_part_3 || cal
     }
 INLINE int wanted_7(const struct call *call) { return call->linear_part_4 != NULL; }
 INLINE int wanted_8(const struct call *call) { return call->dk != NULL; }
-INLINE int wanted_9(const struct call *call) { return call->dbeta != NULL; }
+INLINE int wanted_9(const struct call *call) { return call->dbeta_array != NULL; }
 INLINE int wanted_10(const struct call *call) { return call->dlog_decay_k != NULL; }
-INLINE int wanted_11(const struct call *call) { return call->dgate != NULL; }
+INLINE int wanted_11(const struct call *call) { return call->dgate_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -14537,22 +14576,25 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dgate = to->gate;
-        call->dbeta = to->beta;
+        call->dgate_array = to->gate;
+        call->dbeta_array = to->beta;
     }
     if (at > most) most = at;
     at = 0;
-    if (call->dk || call->dgate || call->dq || call->dbeta) call->linear_part_0 = (float *)(void *)(left + at);
+    if (call->dk || call->dgate_array || call->dq || call->dbeta_array) call->linear_part_0 = (float *)(void *)(left +
+        at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_0_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dv || call->dbeta || call->dgate || call->dk) call->linear_part_1 = (float *)(void *)(left + at);
+    if (call->dv || call->dbeta_array || call->dgate_array || call->dk) call->linear_part_1 = (float *)(void *)(left +
+        at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_1_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dv || call->dbeta || call->dgate || call->dk) call->linear_part_2 = (float *)(void *)(left + at);
+    if (call->dv || call->dbeta_array || call->dgate_array || call->dk) call->linear_part_2 = (float *)(void *)(left +
+        at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_2_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
@@ -14567,19 +14609,19 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
         p->n_k)));
     call->linear_part_6_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dbeta) call->linear_part_3 = (float *)(void *)(left + at);
+    if (call->dbeta_array) call->linear_part_3 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    if (call->dgate) call->linear_part_8 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_8 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    if (call->dgate) call->linear_part_9 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_9 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    if (call->dgate) call->linear_part_4 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_4 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    if (call->dgate) call->linear_part_5 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_5 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     if (at > most) most = at;
@@ -14658,7 +14700,7 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);
-    if (call.dgate)
+    if (call.dgate_array)
         set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     if (!error) error = run_part(0, &call, threads, work);

@@ -93,8 +93,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
-    const float *gate;
-    struct attn_strides gate_at;
+    const float *gate_array;
+    struct attn_strides gate_array_at;
     float *log_decay_q; /* [B,H,n_q,64] */
     struct attn_strides log_decay_q_at;
     float *log_decay_q_low; /* [B,H,n_q,64] */
@@ -115,7 +115,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides dlog_decay_at;
     struct gla_strides at; /* of all arrays, with contiguous ones filled in */
     
-    float *dgate;
+    float *dgate_array;
     float *linear_heads_0;
     struct attn_strides linear_heads_0_at;
     float *linear_heads_1;
@@ -1578,25 +1578,28 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k * 64 : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
+        NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_v4(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    if (gate_array_stride_3 == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                    0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
@@ -1611,9 +1614,9 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
             }
         }
     }
-    if (dgate) {
-        /* dgate = gate_tile, transposed back */
-        transpose_v4(gate_tile, 64, 64, j1 - j0, dgate + j0 * 64, 64);
+    if (dgate_array) {
+        /* dgate_array = gate_tile, transposed back */
+        transpose_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
     }
 }
 
@@ -2631,25 +2634,28 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k * 64 : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
+        NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_v4(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    if (gate_array_stride_3 == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                    0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
@@ -2664,9 +2670,9 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
             }
         }
     }
-    if (dgate) {
-        /* dgate = gate_tile, transposed back */
-        transpose_v4(gate_tile, 64, 64, j1 - j0, dgate + j0 * 64, 64);
+    if (dgate_array) {
+        /* dgate_array = gate_tile, transposed back */
+        transpose_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
     }
 }
 
@@ -2682,18 +2688,19 @@ TARGET_v4 static void gla_terms_v4(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
+    /* gate_at = gate_array, at computed subscripts */
     for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
-            gate_stride_3];
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
+            d * gate_array_stride_3];
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
@@ -4079,25 +4086,28 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k * 64 : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
+        NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_v3(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    if (gate_array_stride_3 == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                    0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
@@ -4112,9 +4122,9 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
             }
         }
     }
-    if (dgate) {
-        /* dgate = gate_tile, transposed back */
-        transpose_v3(gate_tile, 64, 64, j1 - j0, dgate + j0 * 64, 64);
+    if (dgate_array) {
+        /* dgate_array = gate_tile, transposed back */
+        transpose_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
     }
 }
 
@@ -5157,25 +5167,28 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k * 64 : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
+        NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_v3(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    if (gate_array_stride_3 == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                    0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
@@ -5190,9 +5203,9 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
             }
         }
     }
-    if (dgate) {
-        /* dgate = gate_tile, transposed back */
-        transpose_v3(gate_tile, 64, 64, j1 - j0, dgate + j0 * 64, 64);
+    if (dgate_array) {
+        /* dgate_array = gate_tile, transposed back */
+        transpose_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
     }
 }
 
@@ -5208,18 +5221,19 @@ TARGET_v3 static void gla_terms_v3(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
+    /* gate_at = gate_array, at computed subscripts */
     for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
-            gate_stride_3];
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
+            d * gate_array_stride_3];
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
@@ -6595,25 +6609,28 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k * 64 : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
+        NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_any(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    if (gate_array_stride_3 == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                    0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
@@ -6628,9 +6645,9 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
             }
         }
     }
-    if (dgate) {
-        /* dgate = gate_tile, transposed back */
-        transpose_any(gate_tile, 64, 64, j1 - j0, dgate + j0 * 64, 64);
+    if (dgate_array) {
+        /* dgate_array = gate_tile, transposed back */
+        transpose_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
     }
 }
 
@@ -7678,25 +7695,28 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
         call->dlog_decay_at.head;
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
-    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k * 64 : NULL;
+    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
+        NULL;
     float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_any(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    if (gate_array_stride_3 == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
-        /* gate_tile = gate, with zeros beyond the last row */
+        /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                    0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
@@ -7711,9 +7731,9 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
             }
         }
     }
-    if (dgate) {
-        /* dgate = gate_tile, transposed back */
-        transpose_any(gate_tile, 64, 64, j1 - j0, dgate + j0 * 64, 64);
+    if (dgate_array) {
+        /* dgate_array = gate_tile, transposed back */
+        transpose_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
     }
 }
 
@@ -7729,18 +7749,19 @@ static void gla_terms_any(const struct call *call, int64_t task, unsigned char *
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
+    /* gate_at = gate_array, at computed subscripts */
     for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
-            gate_stride_3];
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
+            d * gate_array_stride_3];
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
@@ -7895,8 +7916,8 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.gate, given ? given->gate : NULL, (const int64_t[]){p->batch, p->heads, p->n_k,
             64}, 4,
             params->gate, sizeof *params->gate);
-    call->gate = call->params->gate;
-    call->gate_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
+    call->gate_array = call->params->gate;
+    call->gate_array_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
     return error;
 }
 
@@ -8182,7 +8203,7 @@ INLINE int wanted_1(const struct call *call) { return call->linear_heads_0 || ca
     call->dlog_decay_k; }
 INLINE int wanted_2(const struct call *call) { return call->dk || call->dv; }
 INLINE int wanted_3(const struct call *call) { return call->dlog_decay_k != NULL; }
-INLINE int wanted_4(const struct call *call) { return call->dgate != NULL; }
+INLINE int wanted_4(const struct call *call) { return call->dgate_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -8336,7 +8357,7 @@ static size_t set_totals(struct call *call, const struct gla_gradients *to, unsi
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dgate = to->gate;
+        call->dgate_array = to->gate;
     }
     if (at > most) most = at;
     at = 0;
@@ -8436,7 +8457,7 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);
-    if (call.dgate)
+    if (call.dgate_array)
         set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     if (!error) error = run_part(0, &call, threads, work);

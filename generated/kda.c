@@ -94,10 +94,10 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    const float *gate;
-    struct attn_strides gate_at;
-    const float *beta;
-    struct attn_strides beta_at;
+    const float *gate_array;
+    struct attn_strides gate_array_at;
+    const float *beta_array;
+    struct attn_strides beta_array_at;
     float *log_decay_q; /* [B,H,n_q,64] */
     struct attn_strides log_decay_q_at;
     float *log_decay_q_low; /* [B,H,n_q,64] */
@@ -544,8 +544,9 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -589,14 +590,14 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
@@ -898,18 +899,19 @@ TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
+    /* gate_at = gate_array, at computed subscripts */
     for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
-            gate_stride_3];
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
+            d * gate_array_stride_3];
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
@@ -1328,8 +1330,9 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -1373,14 +1376,14 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
@@ -1682,18 +1685,19 @@ TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
+    /* gate_at = gate_array, at computed subscripts */
     for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
-            gate_stride_3];
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
+            d * gate_array_stride_3];
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
@@ -2102,8 +2106,9 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
-    const int64_t beta_row = call->beta_at.row;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -2147,14 +2152,14 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_row == 1) {
-            /* beta_tile = beta, with zeros beyond the last row */
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
         } else {
-            /* beta_tile = beta, with zeros beyond the last row */
+            /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
         }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
@@ -2456,18 +2461,19 @@ static void kda_terms_any(const struct call *call, int64_t task, unsigned char *
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
-    const int64_t gate_row = call->gate_at.row;
-    const int64_t gate_stride_3 = call->at.gate[3];
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
+    /* gate_at = gate_array, at computed subscripts */
     for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
-            gate_stride_3];
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
+            d * gate_array_stride_3];
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
@@ -2596,10 +2602,10 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
             3,
             params->beta, sizeof *params->beta);
-    call->gate = call->params->gate;
-    call->gate_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
-    call->beta = call->params->beta;
-    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    call->gate_array = call->params->gate;
+    call->gate_array_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
+    call->beta_array = call->params->beta;
+    call->beta_array_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
     return error;
 }
 

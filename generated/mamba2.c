@@ -82,8 +82,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    const float *step;
-    struct attn_strides step_at;
+    const float *step_array;
+    struct attn_strides step_array_at;
     float *log_decay_q; /* [B,H,n_q] */
     struct attn_strides log_decay_q_at;
     float *log_decay_q_low; /* [B,H,n_q] */
@@ -959,19 +959,20 @@ TARGET_v4 static void mamba2_terms_v4(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
-    const int64_t step_row = call->step_at.row;
+    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const float *const step_array = call->step_array + b * call->step_array_at.batch + (g * members + m) *
+        call->step_array_at.head;
+    const int64_t step_array_row = call->step_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* step_at = step, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q) * step_row];
+    /* step_at = step_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step_array[((i0 + i) + n_k - n_q) * step_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) step_at[i] = 0;
     /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
-    const float t_0 = expf(rate[0]) * (-1.0f);
+    const float t_0 = expf(rate_array[0]) * (-1.0f);
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, max_v4(t_0 * load_v4(step_at + i), splat_v4(-1e+04f)));
     }
@@ -1751,19 +1752,20 @@ TARGET_v3 static void mamba2_terms_v3(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
-    const int64_t step_row = call->step_at.row;
+    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const float *const step_array = call->step_array + b * call->step_array_at.batch + (g * members + m) *
+        call->step_array_at.head;
+    const int64_t step_array_row = call->step_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* step_at = step, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q) * step_row];
+    /* step_at = step_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step_array[((i0 + i) + n_k - n_q) * step_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) step_at[i] = 0;
     /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
-    const float t_0 = expf(rate[0]) * (-1.0f);
+    const float t_0 = expf(rate_array[0]) * (-1.0f);
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, max_v3(t_0 * load_v3(step_at + i), splat_v3(-1e+04f)));
     }
@@ -2532,19 +2534,20 @@ static void mamba2_terms_any(const struct call *call, int64_t task, unsigned cha
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
-    const int64_t step_row = call->step_at.row;
+    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const float *const step_array = call->step_array + b * call->step_array_at.batch + (g * members + m) *
+        call->step_array_at.head;
+    const int64_t step_array_row = call->step_array_at.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
         m) * call->log_decay_k_at.head : NULL;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* step_at = step, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q) * step_row];
+    /* step_at = step_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step_array[((i0 + i) + n_k - n_q) * step_array_row];
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) step_at[i] = 0;
     /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
-    const float t_0 = expf(rate[0]) * (-1.0f);
+    const float t_0 = expf(rate_array[0]) * (-1.0f);
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, max_any(t_0 * load_any(step_at + i), splat_any(-1e+04f)));
     }
@@ -2694,8 +2697,8 @@ static int set_strides(struct call *call)
         error = fill_strides(call->at.step, given ? given->step : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
             3,
             params->step, sizeof *params->step);
-    call->step = call->params->step;
-    call->step_at = (struct attn_strides){call->at.step[0], call->at.step[1], call->at.step[2]};
+    call->step_array = call->params->step;
+    call->step_array_at = (struct attn_strides){call->at.step[0], call->at.step[1], call->at.step[2]};
     return error;
 }
 

@@ -977,8 +977,8 @@ TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_stride_1 = call->at.rate[1];
+    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const int64_t rate_array_stride_1 = call->at.rate[1];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
@@ -986,7 +986,7 @@ TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsig
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
+            const float t_0 = expf(rate_array[d * rate_array_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
             store_v4(result + d * 64 + i, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
@@ -1791,8 +1791,8 @@ TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_stride_1 = call->at.rate[1];
+    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const int64_t rate_array_stride_1 = call->at.rate[1];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
@@ -1800,7 +1800,7 @@ TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsig
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
+            const float t_0 = expf(rate_array[d * rate_array_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
             store_v3(result + d * 64 + i, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
@@ -2595,8 +2595,8 @@ static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_stride_1 = call->at.rate[1];
+    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const int64_t rate_array_stride_1 = call->at.rate[1];
     float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
@@ -2604,7 +2604,7 @@ static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char 
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
+            const float t_0 = expf(rate_array[d * rate_array_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
             store_any(result + d * 64 + i, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }

@@ -6,17 +6,17 @@
    the network has 4 hidden units
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
-   e (64), w2_2 (4), w1_1 (4), shift_1 (4):
+   e (64), w2_axis_2 (4), w1_axis_1 (4), shift_axis_1 (4):
      q [b g m i d]
      k [b g j d]
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      offset [g m], learned parameter
-     w2 [g m w2_2], learned parameter
-     w1 [w1_1], learned parameter
+     w2 [g m w2_axis_2], learned parameter
+     w1 [w1_axis_1], learned parameter
      c [], learned parameter
      threshold [], learned parameter
-     shift [shift_1], learned parameter
+     shift [shift_axis_1], learned parameter
      x10 [b g m i j] = exp(x3 * 0.125 + offset + w2[g, m, 0] * max(0,
      w1[0] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c) * max(abs(threshold),
      i + n_k - n_q)) + shift[0]) + w2[g, m, 1] * max(0, w1[1] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c)
@@ -101,12 +101,12 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct softmax_fire_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *doffset;
-    float *dw2;
-    float *dw1;
-    float *dc;
-    float *dthreshold;
-    float *dshift;
+    float *doffset_array;
+    float *dw2_array;
+    float *dw1_array;
+    float *dc_array;
+    float *dthreshold_array;
+    float *dshift_array;
     float *partial_0;
     float *partial_1;
     float *partial_2;
@@ -792,15 +792,15 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -845,33 +845,34 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset[0] * 1.442695f;
-        const float w2_1 = w2[0];
-        const float w1_2 = w1[0];
-        const float t_3 = fabsf(c[0]);
+        const float t_0 = offset_array[0] * 1.442695f;
+        const float w2_array_1 = w2_array[0];
+        const float w1_array_2 = w1_array[0];
+        const float t_3 = fabsf(c_array[0]);
         const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold[0]);
-        const float shift_10 = shift[0];
-        const float w2_11 = w2[1 * w2_stride_1];
-        const float w1_12 = w1[1 * w1_stride_0];
-        const float shift_13 = shift[1 * shift_stride_0];
-        const float w2_14 = w2[2 * w2_stride_1];
-        const float w1_15 = w1[2 * w1_stride_0];
-        const float shift_16 = shift[2 * shift_stride_0];
-        const float w2_17 = w2[3 * w2_stride_1];
-        const float w1_18 = w1[3 * w1_stride_0];
-        const float shift_19 = shift[3 * shift_stride_0];
+        const float t_8 = fabsf(threshold_array[0]);
+        const float shift_array_10 = shift_array[0];
+        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
             const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
             const vec_v4 t_9 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_5, vec_v4)));
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 t_7 = log1p_v4(t_3 * ((t_6 - (float)j) * 1.0f));
-                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_1 *
-                    max_nan_v4(splat_v4((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
-                    max_nan_v4(splat_v4((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
-                    max_nan_v4(splat_v4((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
-                    max_nan_v4(splat_v4((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_array_1 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
+                    ((w2_array_11 * max_nan_v4(splat_v4((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
+                    1.442695f)) + ((w2_array_14 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1043,17 +1044,17 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0];
-    const int64_t offset_stride_0 = call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
-    const int64_t w2_stride_0 = call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_array_stride_0 = call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_array_stride_0 = call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1079,16 +1080,16 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
-        const float w1_0 = w1[0];
-        const float t_1 = fabsf(c[0]);
-        const float t_5 = fabsf(threshold[0]);
-        const float shift_8 = shift[0];
-        const float w1_9 = w1[1 * w1_stride_0];
-        const float shift_10 = shift[1 * shift_stride_0];
-        const float w1_11 = w1[2 * w1_stride_0];
-        const float shift_12 = shift[2 * shift_stride_0];
-        const float w1_13 = w1[3 * w1_stride_0];
-        const float shift_14 = shift[3 * shift_stride_0];
+        const float w1_array_0 = w1_array[0];
+        const float t_1 = fabsf(c_array[0]);
+        const float t_5 = fabsf(threshold_array[0]);
+        const float shift_array_8 = shift_array[0];
+        const float w1_array_9 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_10 = shift_array[1 * shift_array_stride_0];
+        const float w1_array_11 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[2 * shift_array_stride_0];
+        const float w1_array_13 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_14 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
@@ -1096,13 +1097,15 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
                 const vec_v4 t_4 = log1p_v4(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v4) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
-                store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + ((offset[(r / n_q) * offset_stride_0])
-                    * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0]) * max_nan_v4(splat_v4((float)0),
-                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 1 * w2_stride_1]) *
-                    max_nan_v4(splat_v4((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
-                    w2_stride_0 + 2 * w2_stride_1]) * max_nan_v4(splat_v4((float)0),
-                    ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 3 * w2_stride_1])
-                    * max_nan_v4(splat_v4((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+                store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + ((offset_array[(r / n_q) *
+                    offset_array_stride_0]) * 1.442695f)) + (((w2_array[(r / n_q) * w2_array_stride_0]) *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_0 * t_4) / t_7) + shift_array_8)) * 1.442695f)) +
+                    (((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_9 * t_4) / t_7) + shift_array_10)) * 1.442695f)) + (((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 2 * w2_array_stride_1]) * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_11 * t_4) / t_7) + shift_array_12)) * 1.442695f)) + (((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 3 * w2_array_stride_1]) * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_13 * t_4) / t_7) + shift_array_14)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -1321,15 +1324,15 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1361,33 +1364,34 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset[0] * 1.442695f;
-        const float w2_1 = w2[0];
-        const float w1_2 = w1[0];
-        const float t_3 = fabsf(c[0]);
+        const float t_0 = offset_array[0] * 1.442695f;
+        const float w2_array_1 = w2_array[0];
+        const float w1_array_2 = w1_array[0];
+        const float t_3 = fabsf(c_array[0]);
         const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold[0]);
-        const float shift_10 = shift[0];
-        const float w2_11 = w2[1 * w2_stride_1];
-        const float w1_12 = w1[1 * w1_stride_0];
-        const float shift_13 = shift[1 * shift_stride_0];
-        const float w2_14 = w2[2 * w2_stride_1];
-        const float w1_15 = w1[2 * w1_stride_0];
-        const float shift_16 = shift[2 * shift_stride_0];
-        const float w2_17 = w2[3 * w2_stride_1];
-        const float w1_18 = w1[3 * w1_stride_0];
-        const float shift_19 = shift[3 * shift_stride_0];
+        const float t_8 = fabsf(threshold_array[0]);
+        const float shift_array_10 = shift_array[0];
+        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
             const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
             const vec_v4 t_9 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_5, vec_v4)));
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 t_7 = log1p_v4(t_3 * ((t_6 - (float)j) * 1.0f));
-                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_1 *
-                    max_nan_v4(splat_v4((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
-                    max_nan_v4(splat_v4((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
-                    max_nan_v4(splat_v4((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
-                    max_nan_v4(splat_v4((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_array_1 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
+                    ((w2_array_11 * max_nan_v4(splat_v4((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
+                    1.442695f)) + ((w2_array_14 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1523,15 +1527,15 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1786,26 +1790,26 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                    ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-                const float t_1 = offset[0] * 1.442695f;
-                const float w2_2 = w2[0];
-                const float w1_3 = w1[0];
-                const float c_4 = c[0];
-                const float t_5 = fabsf(c_4);
+                const float t_1 = offset_array[0] * 1.442695f;
+                const float w2_array_2 = w2_array[0];
+                const float w1_array_3 = w1_array[0];
+                const float c_array_4 = c_array[0];
+                const float t_5 = fabsf(c_array_4);
                 const int64_t t_6 = n_k - n_q;
-                const float threshold_11 = threshold[0];
-                const float t_12 = fabsf(threshold_11);
-                const float shift_17 = shift[0];
-                const float w2_20 = w2[1 * w2_stride_1];
-                const float w1_21 = w1[1 * w1_stride_0];
-                const float shift_23 = shift[1 * shift_stride_0];
-                const float w2_25 = w2[2 * w2_stride_1];
-                const float w1_26 = w1[2 * w1_stride_0];
-                const float shift_28 = shift[2 * shift_stride_0];
-                const float w2_30 = w2[3 * w2_stride_1];
-                const float w1_31 = w1[3 * w1_stride_0];
-                const float shift_33 = shift[3 * shift_stride_0];
-                const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float threshold_array_11 = threshold_array[0];
+                const float t_12 = fabsf(threshold_array_11);
+                const float shift_array_17 = shift_array[0];
+                const float w2_array_20 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_21 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_23 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_25 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_26 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_28 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_30 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_31 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_33 = shift_array[3 * shift_array_stride_0];
+                const float t_41 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_49 = (threshold_array_11 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
                     const vec_v4 t_8 = __builtin_convertvector(t_7 - j0, vec_v4);
@@ -1823,18 +1827,18 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
                         const vec_v4 t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
                         const vec_v4 t_10 = log1p_v4(t_9);
-                        const vec_v4 t_16 = (w1_3 * t_10) / t_15;
-                        const vec_v4 t_18 = t_16 + shift_17;
+                        const vec_v4 t_16 = (w1_array_3 * t_10) / t_15;
+                        const vec_v4 t_18 = t_16 + shift_array_17;
                         const vec_v4 t_19 = max_nan_v4(splat_v4((float)0), t_18);
-                        const vec_v4 t_22 = (w1_21 * t_10) / t_15;
-                        const vec_v4 t_24 = t_22 + shift_23;
-                        const vec_v4 t_27 = (w1_26 * t_10) / t_15;
-                        const vec_v4 t_29 = t_27 + shift_28;
-                        const vec_v4 t_32 = (w1_31 * t_10) / t_15;
-                        const vec_v4 t_34 = t_32 + shift_33;
-                        const vec_v4 score_new36 = exp2_v4((((((score_0 + t_1) + ((w2_2 * t_19) * 1.442695f)) + ((w2_20
-                            * max_nan_v4(splat_v4((float)0), t_24)) * 1.442695f)) + ((w2_25 *
-                            max_nan_v4(splat_v4((float)0), t_29)) * 1.442695f)) + ((w2_30 *
+                        const vec_v4 t_22 = (w1_array_21 * t_10) / t_15;
+                        const vec_v4 t_24 = t_22 + shift_array_23;
+                        const vec_v4 t_27 = (w1_array_26 * t_10) / t_15;
+                        const vec_v4 t_29 = t_27 + shift_array_28;
+                        const vec_v4 t_32 = (w1_array_31 * t_10) / t_15;
+                        const vec_v4 t_34 = t_32 + shift_array_33;
+                        const vec_v4 score_new36 = exp2_v4((((((score_0 + t_1) + ((w2_array_2 * t_19) * 1.442695f)) +
+                            ((w2_array_20 * max_nan_v4(splat_v4((float)0), t_24)) * 1.442695f)) + ((w2_array_25 *
+                            max_nan_v4(splat_v4((float)0), t_29)) * 1.442695f)) + ((w2_array_30 *
                             max_nan_v4(splat_v4((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
                         store_v4(score + j * 64 + i, score_new36);
                         const vec_v4 score_2_37 = load_v4(score_2 + j * 64 + i);
@@ -1844,41 +1848,43 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         store_v4(weight_4 + j * 64 + i, score_2_new39 * score_new36);
                         store_v4(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
                         const mask_v4 t_40 = (float)0 < t_18;
-                        store_v4(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_2 * pick_v4(t_40,
+                        store_v4(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_array_2 * pick_v4(t_40,
                             t_10 / t_15, splat_v4(0.0f)))));
                         const vec_v4 t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
                         const mask_v4 t_46 = (float)0 < t_24;
                         const mask_v4 t_47 = (float)0 < t_29;
                         const mask_v4 t_48 = (float)0 < t_34;
-                        store_v4(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v4(t_40,
-                            ((w1_3 * t_43) - (t_16 * t_45)) / t_15, splat_v4(0.0f))) + (w2_20 * pick_v4(t_46,
-                            ((w1_21 * t_43) - (t_22 * t_45)) / t_15, splat_v4(0.0f)))) + (w2_25 * pick_v4(t_47,
-                            ((w1_26 * t_43) - (t_27 * t_45)) / t_15, splat_v4(0.0f)))) + (w2_30 * pick_v4(t_48,
-                            ((w1_31 * t_43) - (t_32 * t_45)) / t_15, splat_v4(0.0f))))));
-                        store_v4(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v4(t_40,
-                            (-(t_16 * t_50)) / t_15, splat_v4(0.0f))) + (w2_20 * pick_v4(t_46, (-(t_22 * t_50)) / t_15,
-                            splat_v4(0.0f)))) + (w2_25 * pick_v4(t_47, (-(t_27 * t_50)) / t_15,
-                            splat_v4(0.0f)))) + (w2_30 * pick_v4(t_48, (-(t_32 * t_50)) / t_15, splat_v4(0.0f))))));
+                        store_v4(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v4(t_40,
+                            ((w1_array_3 * t_43) - (t_16 * t_45)) / t_15, splat_v4(0.0f))) + (w2_array_20 *
+                            pick_v4(t_46, ((w1_array_21 * t_43) - (t_22 * t_45)) / t_15,
+                            splat_v4(0.0f)))) + (w2_array_25 * pick_v4(t_47,
+                            ((w1_array_26 * t_43) - (t_27 * t_45)) / t_15, splat_v4(0.0f)))) + (w2_array_30 *
+                            pick_v4(t_48, ((w1_array_31 * t_43) - (t_32 * t_45)) / t_15, splat_v4(0.0f))))));
+                        store_v4(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v4(t_40,
+                            (-(t_16 * t_50)) / t_15, splat_v4(0.0f))) + (w2_array_20 * pick_v4(t_46,
+                            (-(t_22 * t_50)) / t_15, splat_v4(0.0f)))) + (w2_array_25 * pick_v4(t_47,
+                            (-(t_27 * t_50)) / t_15, splat_v4(0.0f)))) + (w2_array_30 * pick_v4(t_48,
+                            (-(t_32 * t_50)) / t_15, splat_v4(0.0f))))));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
                     /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_53 = w2[0];
-                    const float w1_54 = w1[0];
-                    const float t_55 = fabsf(c[0]);
+                    const float w2_array_53 = w2_array[0];
+                    const float w1_array_54 = w1_array[0];
+                    const float t_55 = fabsf(c_array[0]);
                     const int64_t t_56 = n_k - n_q;
-                    const float t_60 = fabsf(threshold[0]);
-                    const float shift_62 = shift[0];
-                    const float w1_63 = w1[1 * w1_stride_0];
-                    const float shift_64 = shift[1 * shift_stride_0];
-                    const float w2_66 = w2[1 * w2_stride_1];
-                    const float w1_69 = w1[2 * w1_stride_0];
-                    const float shift_70 = shift[2 * shift_stride_0];
-                    const float w2_72 = w2[2 * w2_stride_1];
-                    const float w1_74 = w1[3 * w1_stride_0];
-                    const float shift_75 = shift[3 * shift_stride_0];
+                    const float t_60 = fabsf(threshold_array[0]);
+                    const float shift_array_62 = shift_array[0];
+                    const float w1_array_63 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_64 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_66 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_69 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_70 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_72 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_74 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_75 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_57 = (i0 + i + lane_v4) + t_56;
                         const vec_v4 t_58 = __builtin_convertvector(t_57 - j0, vec_v4);
@@ -1888,39 +1894,39 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                             const vec_v4 score_2_51 = load_v4(score_2 + j * 64 + i);
                             const vec_v4 score_52 = load_v4(score + j * 64 + i);
                             const vec_v4 t_59 = log1p_v4(t_55 * ((t_58 - (float)j) * 1.0f));
-                            store_v4(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_53 * pick_v4((float)0 <
-                                (((w1_54 * t_59) / t_61) + shift_62), splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_65 = ((w1_63 * t_59) / t_61) + shift_64;
+                            store_v4(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_array_53 * pick_v4((float)0 <
+                                (((w1_array_54 * t_59) / t_61) + shift_array_62), splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_65 = ((w1_array_63 * t_59) / t_61) + shift_array_64;
                             store_v4(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
                                 t_65)));
                             const mask_v4 t_67 = (float)0 < t_65;
                             const vec_v4 t_68 = t_59 / t_61;
-                            store_v4(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v4(t_67, t_68,
+                            store_v4(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v4(t_67, t_68,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v4(t_67,
+                            store_v4(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v4(t_67,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_71 = ((w1_69 * t_59) / t_61) + shift_70;
+                            const vec_v4 t_71 = ((w1_array_69 * t_59) / t_61) + shift_array_70;
                             store_v4(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
                                 t_71)));
                             const mask_v4 t_73 = (float)0 < t_71;
-                            store_v4(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v4(t_73, t_68,
+                            store_v4(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v4(t_73, t_68,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v4(t_73,
+                            store_v4(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v4(t_73,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
                             store_v4(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
-                                ((w1_74 * t_59) / t_61) + shift_75)));
+                                ((w1_array_74 * t_59) / t_61) + shift_array_75)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
                     /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_78 = w2[3 * w2_stride_1];
-                    const float w1_79 = w1[3 * w1_stride_0];
-                    const float t_80 = fabsf(c[0]);
+                    const float w2_array_78 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_79 = w1_array[3 * w1_array_stride_0];
+                    const float t_80 = fabsf(c_array[0]);
                     const int64_t t_81 = n_k - n_q;
-                    const float t_85 = fabsf(threshold[0]);
-                    const float shift_87 = shift[3 * shift_stride_0];
+                    const float t_85 = fabsf(threshold_array[0]);
+                    const float shift_array_87 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_82 = (i0 + i + lane_v4) + t_81;
                         const vec_v4 t_83 = __builtin_convertvector(t_82 - j0, vec_v4);
@@ -1930,11 +1936,11 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                             const vec_v4 score_2_76 = load_v4(score_2 + j * 64 + i);
                             const vec_v4 score_77 = load_v4(score + j * 64 + i);
                             const vec_v4 t_84 = log1p_v4(t_80 * ((t_83 - (float)j) * 1.0f));
-                            const mask_v4 t_88 = (float)0 < (((w1_79 * t_84) / t_86) + shift_87);
-                            store_v4(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v4(t_88,
+                            const mask_v4 t_88 = (float)0 < (((w1_array_79 * t_84) / t_86) + shift_array_87);
+                            store_v4(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4(t_88,
                                 t_84 / t_86, splat_v4(0.0f)))));
-                            store_v4(score + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v4(t_88, splat_v4(1.0f),
-                                splat_v4(0.0f)))));
+                            store_v4(score + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4(t_88,
+                                splat_v4(1.0f), splat_v4(0.0f)))));
                         }
                     }
                 }
@@ -2774,17 +2780,17 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0];
-    const int64_t offset_stride_0 = call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
-    const int64_t w2_stride_0 = call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_array_stride_0 = call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_array_stride_0 = call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -2848,22 +2854,22 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-            const float t_0 = (offset[m * offset_stride_0]) * 1.442695f;
-            const float w2_1 = w2[m * w2_stride_0];
-            const float w1_2 = w1[0];
-            const float t_3 = fabsf(c[0]);
+            const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
+            const float w2_array_1 = w2_array[m * w2_array_stride_0];
+            const float w1_array_2 = w1_array[0];
+            const float t_3 = fabsf(c_array[0]);
             const int64_t t_4 = i0 + n_k - n_q;
-            const float t_7 = fabsf(threshold[0]);
-            const float shift_11 = shift[0];
-            const float w2_12 = w2[m * w2_stride_0 + 1 * w2_stride_1];
-            const float w1_13 = w1[1 * w1_stride_0];
-            const float shift_14 = shift[1 * shift_stride_0];
-            const float w2_15 = w2[m * w2_stride_0 + 2 * w2_stride_1];
-            const float w1_16 = w1[2 * w1_stride_0];
-            const float shift_17 = shift[2 * shift_stride_0];
-            const float w2_18 = w2[m * w2_stride_0 + 3 * w2_stride_1];
-            const float w1_19 = w1[3 * w1_stride_0];
-            const float shift_20 = shift[3 * shift_stride_0];
+            const float t_7 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -2871,12 +2877,13 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     const int64_t t_8 = (i0 + i) + n_k - n_q;
                     const float t_9 = (float)t_8;
                     const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
-                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_0) + ((w2_1 *
-                        max_nan_v4(splat_v4((float)0), ((w1_2 * t_6) / t_10) + shift_11)) * 1.442695f)) + ((w2_12 *
-                        max_nan_v4(splat_v4((float)0), ((w1_13 * t_6) / t_10) + shift_14)) * 1.442695f)) + ((w2_15 *
-                        max_nan_v4(splat_v4((float)0), ((w1_16 * t_6) / t_10) + shift_17)) * 1.442695f)) + ((w2_18 *
-                        max_nan_v4(splat_v4((float)0), ((w1_19 * t_6) / t_10) + shift_20)) * 1.442695f)) - (saved_0[m *
-                        saved_0_head + (i0 + i)])));
+                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_0) + ((w2_array_1 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_6) / t_10) + shift_array_11)) * 1.442695f)) +
+                        ((w2_array_12 * max_nan_v4(splat_v4((float)0), ((w1_array_13 * t_6) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_16 * t_6) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_19 * t_6) / t_10) + shift_array_20)) * 1.442695f)) -
+                        (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
@@ -3002,21 +3009,21 @@ TARGET_v4 static void softmax_fire_totals1_v4(const struct call *call, int64_t t
     float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 16] */
     float *const gradient_5 = (float *)(void *)(work + 192); /* [one: 16] */
     float *const gradient_6 = (float *)(void *)(work + 256); /* [one: 16] */
-    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_2: 16] */
-    float *const doffset = call->doffset ? call->doffset + (g * members + m) * 1 : NULL;
-    float *const dw2 = call->dw2 ? call->dw2 + (g * members + m) * 4 : NULL;
+    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_axis_2: 16] */
+    float *const doffset_array = call->doffset_array ? call->doffset_array + (g * members + m) * 1 : NULL;
+    float *const dw2_array = call->dw2_array ? call->dw2_array + (g * members + m) * 4 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
     float *const partial_1_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 16] */
     float *const partial_2_tile = (float *)(void *)(work + 2112); /* [unit16: 16, one: 16] */
     float *const partial_3_tile = (float *)(void *)(work + 3136); /* [unit16: 16, one: 16] */
     float *const partial_4_tile = (float *)(void *)(work + 4160); /* [unit16: 16, one: 16] */
-    if (doffset) {
+    if (doffset_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
     }
-    if (dw2) {
+    if (dw2_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -3034,7 +3041,7 @@ TARGET_v4 static void softmax_fire_totals1_v4(const struct call *call, int64_t t
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_4_tile[unit16 * 16 + one] = partial_4[unit16 + one];
     }
-    if (doffset) {
+    if (doffset_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient + one, splat_v4(0.0f));
@@ -3053,7 +3060,7 @@ TARGET_v4 static void softmax_fire_totals1_v4(const struct call *call, int64_t t
             store_v4(gradient_2 + one, splat_v4(gradient_0));
         }
     }
-    if (dw2) {
+    if (dw2_array) {
         /* gradient_3 = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_3 + one, splat_v4(0.0f));
@@ -3102,30 +3109,30 @@ TARGET_v4 static void softmax_fire_totals1_v4(const struct call *call, int64_t t
             }
             store_v4(gradient_6 + one, load_v4(gradient_6 + one) + gradient_6_in);
         }
-        /* gradient_7 = ((select(w2_2 == 0, gradient_6, 0.0f) + select(w2_2 == 1, gradient_5, 0.0f)) + select(w2_2 == 2,
-           gradient_4, 0.0f)) ... */
+        /* gradient_7 = ((select(w2_axis_2 == 0, gradient_6, 0.0f) + select(w2_axis_2 == 1, gradient_5,
+           0.0f)) + select(w2_axis_2 == 2, gra ... */
         const float gradient_6_2 = gradient_6[0];
         const float gradient_5_3 = gradient_5[0];
         const float gradient_4_4 = gradient_4[0];
         const float gradient_3_5 = gradient_3[0];
-        for (int64_t w2_2 = 0; w2_2 < 4; w2_2 += 16) {
-            const ints_v4 t_1 = w2_2 + lane_v4;
-            store_v4(gradient_7 + w2_2, ((pick_v4(__builtin_convertvector(t_1 == 0, mask_v4), splat_v4(gradient_6_2),
-                splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_1 == 1, mask_v4), splat_v4(gradient_5_3),
-                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_1 == 2, mask_v4), splat_v4(gradient_4_4),
-                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_1 == 3, mask_v4), splat_v4(gradient_3_5),
-                splat_v4(0.0f)));
+        for (int64_t w2_axis_2 = 0; w2_axis_2 < 4; w2_axis_2 += 16) {
+            const ints_v4 t_1 = w2_axis_2 + lane_v4;
+            store_v4(gradient_7 + w2_axis_2, ((pick_v4(__builtin_convertvector(t_1 == 0, mask_v4),
+                splat_v4(gradient_6_2), splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_1 == 1, mask_v4),
+                splat_v4(gradient_5_3), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_1 == 2, mask_v4),
+                splat_v4(gradient_4_4), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_1 == 3, mask_v4),
+                splat_v4(gradient_3_5), splat_v4(0.0f)));
         }
     }
-    if (doffset) {
-        /* doffset = gradient_2 */
+    if (doffset_array) {
+        /* doffset_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            doffset[one] = gradient_2[one];
+            doffset_array[one] = gradient_2[one];
     }
-    if (dw2) {
-        /* dw2 = gradient_7 */
-        for (int64_t w2_2 = 0; w2_2 < 4; w2_2++)
-            dw2[w2_2] = gradient_7[w2_2];
+    if (dw2_array) {
+        /* dw2_array = gradient_7 */
+        for (int64_t w2_axis_2 = 0; w2_axis_2 < 4; w2_axis_2++)
+            dw2_array[w2_axis_2] = gradient_7[w2_axis_2];
     }
 }
 
@@ -3154,7 +3161,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
     float *const gradient_3_compensation = (float *)(void *)(work + 320); /* [one: 16] */
     float *const gradient_4 = (float *)(void *)(work + 384); /* [one: 16] */
     float *const gradient_4_compensation = (float *)(void *)(work + 448); /* [one: 16] */
-    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_1: 16] */
+    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_axis_1: 16] */
     float *const gradient_6 = (float *)(void *)(work + 512); /* [one: 16] */
     float *const gradient_6_compensation = (float *)(void *)(work + 576); /* [one: 16] */
     float *const gradient_7 = (float *)(void *)(work + 0); /* [one: 16] */
@@ -3169,11 +3176,11 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
     float *const gradient_12_compensation = (float *)(void *)(work + 1088); /* [one: 16] */
     float *const gradient_13 = (float *)(void *)(work + 1152); /* [one: 16] */
     float *const gradient_13_compensation = (float *)(void *)(work + 1216); /* [one: 16] */
-    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_1: 16] */
-    float *const dw1 = call->dw1 ? call->dw1 : NULL;
-    float *const dc = call->dc ? call->dc : NULL;
-    float *const dthreshold = call->dthreshold ? call->dthreshold : NULL;
-    float *const dshift = call->dshift ? call->dshift : NULL;
+    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_axis_1: 16] */
+    float *const dw1_array = call->dw1_array ? call->dw1_array : NULL;
+    float *const dc_array = call->dc_array ? call->dc_array : NULL;
+    float *const dthreshold_array = call->dthreshold_array ? call->dthreshold_array : NULL;
+    float *const dshift_array = call->dshift_array ? call->dshift_array : NULL;
     float *const partial_5_tile = (float *)(void *)(work + 1280); /* [unit16: 16, one: 16] */
     float *const partial_6_tile = (float *)(void *)(work + 2304); /* [unit16: 16, one: 16] */
     float *const partial_7_tile = (float *)(void *)(work + 3328); /* [unit16: 16, one: 16] */
@@ -3184,7 +3191,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
     float *const partial_12_tile = (float *)(void *)(work + 8448); /* [unit16: 16, one: 16] */
     float *const partial_13_tile = (float *)(void *)(work + 9472); /* [unit16: 16, one: 16] */
     float *const partial_14_tile = (float *)(void *)(work + 10496); /* [unit16: 16, one: 16] */
-    if (dw1) {
+    if (dw1_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient + one, splat_v4(0.0f));
@@ -3218,7 +3225,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
             store_v4(gradient_4_compensation + one, splat_v4(0.0f));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_6 = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_6 + one, splat_v4(0.0f));
@@ -3228,7 +3235,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
             store_v4(gradient_6_compensation + one, splat_v4(0.0f));
         }
     }
-    if (dthreshold) {
+    if (dthreshold_array) {
         /* gradient_8 = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_8 + one, splat_v4(0.0f));
@@ -3238,7 +3245,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
             store_v4(gradient_8_compensation + one, splat_v4(0.0f));
         }
     }
-    if (dshift) {
+    if (dshift_array) {
         /* gradient_10 = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_10 + one, splat_v4(0.0f));
@@ -3274,7 +3281,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
     }
     for (int64_t g = 0; g < kv_heads; g++) {
         for (int64_t m = 0; m < members; m++) {
-            if (dw1) {
+            if (dw1_array) {
                 /* partial_5_tile = partial_5, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -3292,19 +3299,19 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_8_tile[unit16 * 16 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dc) {
+            if (dc_array) {
                 /* partial_9_tile = partial_9, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_9_tile[unit16 * 16 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dthreshold) {
+            if (dthreshold_array) {
                 /* partial_10_tile = partial_10, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_10_tile[unit16 * 16 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dshift) {
+            if (dshift_array) {
                 /* partial_11_tile = partial_11, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -3322,7 +3329,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_14_tile[unit16 * 16 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dw1) {
+            if (dw1_array) {
                 /* gradient += partial_5_tile */
                 for (int64_t one = 0; one < 1; one += 16) {
                     vec_v4 gradient_in = (vec_v4){0};
@@ -3356,7 +3363,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
                     add_v4(gradient_4 + one, gradient_4_compensation + one, gradient_4_in, splat_v4(1));
                 }
             }
-            if (dc) {
+            if (dc_array) {
                 /* gradient_6 += partial_9_tile */
                 for (int64_t one = 0; one < 1; one += 16) {
                     vec_v4 gradient_6_in = (vec_v4){0};
@@ -3366,7 +3373,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
                     add_v4(gradient_6 + one, gradient_6_compensation + one, gradient_6_in, splat_v4(1));
                 }
             }
-            if (dthreshold) {
+            if (dthreshold_array) {
                 /* gradient_8 += partial_10_tile */
                 for (int64_t one = 0; one < 1; one += 16) {
                     vec_v4 gradient_8_in = (vec_v4){0};
@@ -3376,7 +3383,7 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
                     add_v4(gradient_8 + one, gradient_8_compensation + one, gradient_8_in, splat_v4(1));
                 }
             }
-            if (dshift) {
+            if (dshift_array) {
                 /* gradient_10 += partial_11_tile */
                 for (int64_t one = 0; one < 1; one += 16) {
                     vec_v4 gradient_10_in = (vec_v4){0};
@@ -3412,71 +3419,71 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
             }
         }
     }
-    if (dw1) {
-        /* gradient_5 = ((select(w1_1 == 0, gradient_4, 0.0f) + select(w1_1 == 1, gradient_3, 0.0f)) + select(w1_1 == 2,
-           gradient_2, 0.0f)) ... */
+    if (dw1_array) {
+        /* gradient_5 = ((select(w1_axis_1 == 0, gradient_4, 0.0f) + select(w1_axis_1 == 1, gradient_3,
+           0.0f)) + select(w1_axis_1 == 2, gra ... */
         const float gradient_4_1 = gradient_4[0];
         const float gradient_3_2 = gradient_3[0];
         const float gradient_2_3 = gradient_2[0];
         const float gradient_15 = gradient[0];
-        for (int64_t w1_1 = 0; w1_1 < 4; w1_1 += 16) {
-            const ints_v4 t_0 = w1_1 + lane_v4;
-            store_v4(gradient_5 + w1_1, ((pick_v4(__builtin_convertvector(t_0 == 0, mask_v4), splat_v4(gradient_4_1),
-                splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_0 == 1, mask_v4), splat_v4(gradient_3_2),
-                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_0 == 2, mask_v4), splat_v4(gradient_2_3),
-                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_0 == 3, mask_v4), splat_v4(gradient_15),
-                splat_v4(0.0f)));
+        for (int64_t w1_axis_1 = 0; w1_axis_1 < 4; w1_axis_1 += 16) {
+            const ints_v4 t_0 = w1_axis_1 + lane_v4;
+            store_v4(gradient_5 + w1_axis_1, ((pick_v4(__builtin_convertvector(t_0 == 0, mask_v4),
+                splat_v4(gradient_4_1), splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_0 == 1, mask_v4),
+                splat_v4(gradient_3_2), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_0 == 2, mask_v4),
+                splat_v4(gradient_2_3), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_0 == 3, mask_v4),
+                splat_v4(gradient_15), splat_v4(0.0f)));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_7 = gradient_6 */
         const float gradient_6_16 = gradient_6[0];
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_7 + one, splat_v4(gradient_6_16));
         }
     }
-    if (dthreshold) {
+    if (dthreshold_array) {
         /* gradient_9 = gradient_8 */
         const float gradient_8_17 = gradient_8[0];
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_9 + one, splat_v4(gradient_8_17));
         }
     }
-    if (dshift) {
-        /* gradient_14 = ((select(shift_1 == 0, gradient_13, 0.0f) + select(shift_1 == 1, gradient_12,
-           0.0f)) + select(shift_1 == 2, gradie ... */
+    if (dshift_array) {
+        /* gradient_14 = ((select(shift_axis_1 == 0, gradient_13, 0.0f) + select(shift_axis_1 == 1, gradient_12,
+           0.0f)) + select(shift_axis ... */
         const float gradient_13_19 = gradient_13[0];
         const float gradient_12_20 = gradient_12[0];
         const float gradient_11_21 = gradient_11[0];
         const float gradient_10_22 = gradient_10[0];
-        for (int64_t shift_1 = 0; shift_1 < 4; shift_1 += 16) {
-            const ints_v4 t_18 = shift_1 + lane_v4;
-            store_v4(gradient_14 + shift_1, ((pick_v4(__builtin_convertvector(t_18 == 0, mask_v4),
+        for (int64_t shift_axis_1 = 0; shift_axis_1 < 4; shift_axis_1 += 16) {
+            const ints_v4 t_18 = shift_axis_1 + lane_v4;
+            store_v4(gradient_14 + shift_axis_1, ((pick_v4(__builtin_convertvector(t_18 == 0, mask_v4),
                 splat_v4(gradient_13_19), splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_18 == 1, mask_v4),
                 splat_v4(gradient_12_20), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_18 == 2, mask_v4),
                 splat_v4(gradient_11_21), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_18 == 3, mask_v4),
                 splat_v4(gradient_10_22), splat_v4(0.0f)));
         }
     }
-    if (dw1) {
-        /* dw1 = gradient_5 */
-        for (int64_t w1_1 = 0; w1_1 < 4; w1_1++)
-            dw1[w1_1] = gradient_5[w1_1];
+    if (dw1_array) {
+        /* dw1_array = gradient_5 */
+        for (int64_t w1_axis_1 = 0; w1_axis_1 < 4; w1_axis_1++)
+            dw1_array[w1_axis_1] = gradient_5[w1_axis_1];
     }
-    if (dc) {
-        /* dc = gradient_7 */
+    if (dc_array) {
+        /* dc_array = gradient_7 */
         for (int64_t one = 0; one < 1; one++)
-            dc[one] = gradient_7[one];
+            dc_array[one] = gradient_7[one];
     }
-    if (dthreshold) {
-        /* dthreshold = gradient_9 */
+    if (dthreshold_array) {
+        /* dthreshold_array = gradient_9 */
         for (int64_t one = 0; one < 1; one++)
-            dthreshold[one] = gradient_9[one];
+            dthreshold_array[one] = gradient_9[one];
     }
-    if (dshift) {
-        /* dshift = gradient_14 */
-        for (int64_t shift_1 = 0; shift_1 < 4; shift_1++)
-            dshift[shift_1] = gradient_14[shift_1];
+    if (dshift_array) {
+        /* dshift_array = gradient_14 */
+        for (int64_t shift_axis_1 = 0; shift_axis_1 < 4; shift_axis_1++)
+            dshift_array[shift_axis_1] = gradient_14[shift_axis_1];
     }
 }
 #endif
@@ -4067,15 +4074,15 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4120,33 +4127,34 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset[0] * 1.442695f;
-        const float w2_1 = w2[0];
-        const float w1_2 = w1[0];
-        const float t_3 = fabsf(c[0]);
+        const float t_0 = offset_array[0] * 1.442695f;
+        const float w2_array_1 = w2_array[0];
+        const float w1_array_2 = w1_array[0];
+        const float t_3 = fabsf(c_array[0]);
         const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold[0]);
-        const float shift_10 = shift[0];
-        const float w2_11 = w2[1 * w2_stride_1];
-        const float w1_12 = w1[1 * w1_stride_0];
-        const float shift_13 = shift[1 * shift_stride_0];
-        const float w2_14 = w2[2 * w2_stride_1];
-        const float w1_15 = w1[2 * w1_stride_0];
-        const float shift_16 = shift[2 * shift_stride_0];
-        const float w2_17 = w2[3 * w2_stride_1];
-        const float w1_18 = w1[3 * w1_stride_0];
-        const float shift_19 = shift[3 * shift_stride_0];
+        const float t_8 = fabsf(threshold_array[0]);
+        const float shift_array_10 = shift_array[0];
+        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
             const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
             const vec_v3 t_9 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_5, vec_v3)));
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 t_7 = log1p_v3(t_3 * ((t_6 - (float)j) * 1.0f));
-                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_1 *
-                    max_nan_v3(splat_v3((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
-                    max_nan_v3(splat_v3((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
-                    max_nan_v3(splat_v3((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
-                    max_nan_v3(splat_v3((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_array_1 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
+                    ((w2_array_11 * max_nan_v3(splat_v3((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
+                    1.442695f)) + ((w2_array_14 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -4322,17 +4330,17 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0];
-    const int64_t offset_stride_0 = call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
-    const int64_t w2_stride_0 = call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_array_stride_0 = call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_array_stride_0 = call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4358,16 +4366,16 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
-        const float w1_0 = w1[0];
-        const float t_1 = fabsf(c[0]);
-        const float t_5 = fabsf(threshold[0]);
-        const float shift_8 = shift[0];
-        const float w1_9 = w1[1 * w1_stride_0];
-        const float shift_10 = shift[1 * shift_stride_0];
-        const float w1_11 = w1[2 * w1_stride_0];
-        const float shift_12 = shift[2 * shift_stride_0];
-        const float w1_13 = w1[3 * w1_stride_0];
-        const float shift_14 = shift[3 * shift_stride_0];
+        const float w1_array_0 = w1_array[0];
+        const float t_1 = fabsf(c_array[0]);
+        const float t_5 = fabsf(threshold_array[0]);
+        const float shift_array_8 = shift_array[0];
+        const float w1_array_9 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_10 = shift_array[1 * shift_array_stride_0];
+        const float w1_array_11 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[2 * shift_array_stride_0];
+        const float w1_array_13 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_14 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
@@ -4375,13 +4383,15 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
                 const vec_v3 t_4 = log1p_v3(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v3) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
-                store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + ((offset[(r / n_q) * offset_stride_0])
-                    * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0]) * max_nan_v3(splat_v3((float)0),
-                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 1 * w2_stride_1]) *
-                    max_nan_v3(splat_v3((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
-                    w2_stride_0 + 2 * w2_stride_1]) * max_nan_v3(splat_v3((float)0),
-                    ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 3 * w2_stride_1])
-                    * max_nan_v3(splat_v3((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+                store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + ((offset_array[(r / n_q) *
+                    offset_array_stride_0]) * 1.442695f)) + (((w2_array[(r / n_q) * w2_array_stride_0]) *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_0 * t_4) / t_7) + shift_array_8)) * 1.442695f)) +
+                    (((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_9 * t_4) / t_7) + shift_array_10)) * 1.442695f)) + (((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 2 * w2_array_stride_1]) * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_11 * t_4) / t_7) + shift_array_12)) * 1.442695f)) + (((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 3 * w2_array_stride_1]) * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_13 * t_4) / t_7) + shift_array_14)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -4600,15 +4610,15 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4640,33 +4650,34 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset[0] * 1.442695f;
-        const float w2_1 = w2[0];
-        const float w1_2 = w1[0];
-        const float t_3 = fabsf(c[0]);
+        const float t_0 = offset_array[0] * 1.442695f;
+        const float w2_array_1 = w2_array[0];
+        const float w1_array_2 = w1_array[0];
+        const float t_3 = fabsf(c_array[0]);
         const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold[0]);
-        const float shift_10 = shift[0];
-        const float w2_11 = w2[1 * w2_stride_1];
-        const float w1_12 = w1[1 * w1_stride_0];
-        const float shift_13 = shift[1 * shift_stride_0];
-        const float w2_14 = w2[2 * w2_stride_1];
-        const float w1_15 = w1[2 * w1_stride_0];
-        const float shift_16 = shift[2 * shift_stride_0];
-        const float w2_17 = w2[3 * w2_stride_1];
-        const float w1_18 = w1[3 * w1_stride_0];
-        const float shift_19 = shift[3 * shift_stride_0];
+        const float t_8 = fabsf(threshold_array[0]);
+        const float shift_array_10 = shift_array[0];
+        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
             const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
             const vec_v3 t_9 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_5, vec_v3)));
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 t_7 = log1p_v3(t_3 * ((t_6 - (float)j) * 1.0f));
-                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_1 *
-                    max_nan_v3(splat_v3((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
-                    max_nan_v3(splat_v3((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
-                    max_nan_v3(splat_v3((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
-                    max_nan_v3(splat_v3((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_array_1 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
+                    ((w2_array_11 * max_nan_v3(splat_v3((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
+                    1.442695f)) + ((w2_array_14 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -4806,15 +4817,15 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -5069,26 +5080,26 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                    ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-                const float t_1 = offset[0] * 1.442695f;
-                const float w2_2 = w2[0];
-                const float w1_3 = w1[0];
-                const float c_4 = c[0];
-                const float t_5 = fabsf(c_4);
+                const float t_1 = offset_array[0] * 1.442695f;
+                const float w2_array_2 = w2_array[0];
+                const float w1_array_3 = w1_array[0];
+                const float c_array_4 = c_array[0];
+                const float t_5 = fabsf(c_array_4);
                 const int64_t t_6 = n_k - n_q;
-                const float threshold_11 = threshold[0];
-                const float t_12 = fabsf(threshold_11);
-                const float shift_17 = shift[0];
-                const float w2_20 = w2[1 * w2_stride_1];
-                const float w1_21 = w1[1 * w1_stride_0];
-                const float shift_23 = shift[1 * shift_stride_0];
-                const float w2_25 = w2[2 * w2_stride_1];
-                const float w1_26 = w1[2 * w1_stride_0];
-                const float shift_28 = shift[2 * shift_stride_0];
-                const float w2_30 = w2[3 * w2_stride_1];
-                const float w1_31 = w1[3 * w1_stride_0];
-                const float shift_33 = shift[3 * shift_stride_0];
-                const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float threshold_array_11 = threshold_array[0];
+                const float t_12 = fabsf(threshold_array_11);
+                const float shift_array_17 = shift_array[0];
+                const float w2_array_20 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_21 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_23 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_25 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_26 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_28 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_30 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_31 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_33 = shift_array[3 * shift_array_stride_0];
+                const float t_41 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_49 = (threshold_array_11 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
                     const vec_v3 t_8 = __builtin_convertvector(t_7 - j0, vec_v3);
@@ -5106,18 +5117,18 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
                         const vec_v3 t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
                         const vec_v3 t_10 = log1p_v3(t_9);
-                        const vec_v3 t_16 = (w1_3 * t_10) / t_15;
-                        const vec_v3 t_18 = t_16 + shift_17;
+                        const vec_v3 t_16 = (w1_array_3 * t_10) / t_15;
+                        const vec_v3 t_18 = t_16 + shift_array_17;
                         const vec_v3 t_19 = max_nan_v3(splat_v3((float)0), t_18);
-                        const vec_v3 t_22 = (w1_21 * t_10) / t_15;
-                        const vec_v3 t_24 = t_22 + shift_23;
-                        const vec_v3 t_27 = (w1_26 * t_10) / t_15;
-                        const vec_v3 t_29 = t_27 + shift_28;
-                        const vec_v3 t_32 = (w1_31 * t_10) / t_15;
-                        const vec_v3 t_34 = t_32 + shift_33;
-                        const vec_v3 score_new36 = exp2_v3((((((score_0 + t_1) + ((w2_2 * t_19) * 1.442695f)) + ((w2_20
-                            * max_nan_v3(splat_v3((float)0), t_24)) * 1.442695f)) + ((w2_25 *
-                            max_nan_v3(splat_v3((float)0), t_29)) * 1.442695f)) + ((w2_30 *
+                        const vec_v3 t_22 = (w1_array_21 * t_10) / t_15;
+                        const vec_v3 t_24 = t_22 + shift_array_23;
+                        const vec_v3 t_27 = (w1_array_26 * t_10) / t_15;
+                        const vec_v3 t_29 = t_27 + shift_array_28;
+                        const vec_v3 t_32 = (w1_array_31 * t_10) / t_15;
+                        const vec_v3 t_34 = t_32 + shift_array_33;
+                        const vec_v3 score_new36 = exp2_v3((((((score_0 + t_1) + ((w2_array_2 * t_19) * 1.442695f)) +
+                            ((w2_array_20 * max_nan_v3(splat_v3((float)0), t_24)) * 1.442695f)) + ((w2_array_25 *
+                            max_nan_v3(splat_v3((float)0), t_29)) * 1.442695f)) + ((w2_array_30 *
                             max_nan_v3(splat_v3((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
                         store_v3(score + j * 64 + i, score_new36);
                         const vec_v3 score_2_37 = load_v3(score_2 + j * 64 + i);
@@ -5127,41 +5138,43 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         store_v3(weight_4 + j * 64 + i, score_2_new39 * score_new36);
                         store_v3(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
                         const mask_v3 t_40 = (float)0 < t_18;
-                        store_v3(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_2 * pick_v3(t_40,
+                        store_v3(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_array_2 * pick_v3(t_40,
                             t_10 / t_15, splat_v3(0.0f)))));
                         const vec_v3 t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
                         const mask_v3 t_46 = (float)0 < t_24;
                         const mask_v3 t_47 = (float)0 < t_29;
                         const mask_v3 t_48 = (float)0 < t_34;
-                        store_v3(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v3(t_40,
-                            ((w1_3 * t_43) - (t_16 * t_45)) / t_15, splat_v3(0.0f))) + (w2_20 * pick_v3(t_46,
-                            ((w1_21 * t_43) - (t_22 * t_45)) / t_15, splat_v3(0.0f)))) + (w2_25 * pick_v3(t_47,
-                            ((w1_26 * t_43) - (t_27 * t_45)) / t_15, splat_v3(0.0f)))) + (w2_30 * pick_v3(t_48,
-                            ((w1_31 * t_43) - (t_32 * t_45)) / t_15, splat_v3(0.0f))))));
-                        store_v3(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v3(t_40,
-                            (-(t_16 * t_50)) / t_15, splat_v3(0.0f))) + (w2_20 * pick_v3(t_46, (-(t_22 * t_50)) / t_15,
-                            splat_v3(0.0f)))) + (w2_25 * pick_v3(t_47, (-(t_27 * t_50)) / t_15,
-                            splat_v3(0.0f)))) + (w2_30 * pick_v3(t_48, (-(t_32 * t_50)) / t_15, splat_v3(0.0f))))));
+                        store_v3(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v3(t_40,
+                            ((w1_array_3 * t_43) - (t_16 * t_45)) / t_15, splat_v3(0.0f))) + (w2_array_20 *
+                            pick_v3(t_46, ((w1_array_21 * t_43) - (t_22 * t_45)) / t_15,
+                            splat_v3(0.0f)))) + (w2_array_25 * pick_v3(t_47,
+                            ((w1_array_26 * t_43) - (t_27 * t_45)) / t_15, splat_v3(0.0f)))) + (w2_array_30 *
+                            pick_v3(t_48, ((w1_array_31 * t_43) - (t_32 * t_45)) / t_15, splat_v3(0.0f))))));
+                        store_v3(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v3(t_40,
+                            (-(t_16 * t_50)) / t_15, splat_v3(0.0f))) + (w2_array_20 * pick_v3(t_46,
+                            (-(t_22 * t_50)) / t_15, splat_v3(0.0f)))) + (w2_array_25 * pick_v3(t_47,
+                            (-(t_27 * t_50)) / t_15, splat_v3(0.0f)))) + (w2_array_30 * pick_v3(t_48,
+                            (-(t_32 * t_50)) / t_15, splat_v3(0.0f))))));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
                     /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_53 = w2[0];
-                    const float w1_54 = w1[0];
-                    const float t_55 = fabsf(c[0]);
+                    const float w2_array_53 = w2_array[0];
+                    const float w1_array_54 = w1_array[0];
+                    const float t_55 = fabsf(c_array[0]);
                     const int64_t t_56 = n_k - n_q;
-                    const float t_60 = fabsf(threshold[0]);
-                    const float shift_62 = shift[0];
-                    const float w1_63 = w1[1 * w1_stride_0];
-                    const float shift_64 = shift[1 * shift_stride_0];
-                    const float w2_66 = w2[1 * w2_stride_1];
-                    const float w1_69 = w1[2 * w1_stride_0];
-                    const float shift_70 = shift[2 * shift_stride_0];
-                    const float w2_72 = w2[2 * w2_stride_1];
-                    const float w1_74 = w1[3 * w1_stride_0];
-                    const float shift_75 = shift[3 * shift_stride_0];
+                    const float t_60 = fabsf(threshold_array[0]);
+                    const float shift_array_62 = shift_array[0];
+                    const float w1_array_63 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_64 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_66 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_69 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_70 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_72 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_74 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_75 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_57 = (i0 + i + lane_v3) + t_56;
                         const vec_v3 t_58 = __builtin_convertvector(t_57 - j0, vec_v3);
@@ -5171,39 +5184,39 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                             const vec_v3 score_2_51 = load_v3(score_2 + j * 64 + i);
                             const vec_v3 score_52 = load_v3(score + j * 64 + i);
                             const vec_v3 t_59 = log1p_v3(t_55 * ((t_58 - (float)j) * 1.0f));
-                            store_v3(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_53 * pick_v3((float)0 <
-                                (((w1_54 * t_59) / t_61) + shift_62), splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_65 = ((w1_63 * t_59) / t_61) + shift_64;
+                            store_v3(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_array_53 * pick_v3((float)0 <
+                                (((w1_array_54 * t_59) / t_61) + shift_array_62), splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_65 = ((w1_array_63 * t_59) / t_61) + shift_array_64;
                             store_v3(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
                                 t_65)));
                             const mask_v3 t_67 = (float)0 < t_65;
                             const vec_v3 t_68 = t_59 / t_61;
-                            store_v3(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v3(t_67, t_68,
+                            store_v3(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v3(t_67, t_68,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v3(t_67,
+                            store_v3(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v3(t_67,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_71 = ((w1_69 * t_59) / t_61) + shift_70;
+                            const vec_v3 t_71 = ((w1_array_69 * t_59) / t_61) + shift_array_70;
                             store_v3(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
                                 t_71)));
                             const mask_v3 t_73 = (float)0 < t_71;
-                            store_v3(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v3(t_73, t_68,
+                            store_v3(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v3(t_73, t_68,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v3(t_73,
+                            store_v3(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v3(t_73,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
                             store_v3(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
-                                ((w1_74 * t_59) / t_61) + shift_75)));
+                                ((w1_array_74 * t_59) / t_61) + shift_array_75)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
                     /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_78 = w2[3 * w2_stride_1];
-                    const float w1_79 = w1[3 * w1_stride_0];
-                    const float t_80 = fabsf(c[0]);
+                    const float w2_array_78 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_79 = w1_array[3 * w1_array_stride_0];
+                    const float t_80 = fabsf(c_array[0]);
                     const int64_t t_81 = n_k - n_q;
-                    const float t_85 = fabsf(threshold[0]);
-                    const float shift_87 = shift[3 * shift_stride_0];
+                    const float t_85 = fabsf(threshold_array[0]);
+                    const float shift_array_87 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_82 = (i0 + i + lane_v3) + t_81;
                         const vec_v3 t_83 = __builtin_convertvector(t_82 - j0, vec_v3);
@@ -5213,11 +5226,11 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                             const vec_v3 score_2_76 = load_v3(score_2 + j * 64 + i);
                             const vec_v3 score_77 = load_v3(score + j * 64 + i);
                             const vec_v3 t_84 = log1p_v3(t_80 * ((t_83 - (float)j) * 1.0f));
-                            const mask_v3 t_88 = (float)0 < (((w1_79 * t_84) / t_86) + shift_87);
-                            store_v3(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v3(t_88,
+                            const mask_v3 t_88 = (float)0 < (((w1_array_79 * t_84) / t_86) + shift_array_87);
+                            store_v3(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3(t_88,
                                 t_84 / t_86, splat_v3(0.0f)))));
-                            store_v3(score + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v3(t_88, splat_v3(1.0f),
-                                splat_v3(0.0f)))));
+                            store_v3(score + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3(t_88,
+                                splat_v3(1.0f), splat_v3(0.0f)))));
                         }
                     }
                 }
@@ -6057,17 +6070,17 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0];
-    const int64_t offset_stride_0 = call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
-    const int64_t w2_stride_0 = call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_array_stride_0 = call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_array_stride_0 = call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -6131,22 +6144,22 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-            const float t_0 = (offset[m * offset_stride_0]) * 1.442695f;
-            const float w2_1 = w2[m * w2_stride_0];
-            const float w1_2 = w1[0];
-            const float t_3 = fabsf(c[0]);
+            const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
+            const float w2_array_1 = w2_array[m * w2_array_stride_0];
+            const float w1_array_2 = w1_array[0];
+            const float t_3 = fabsf(c_array[0]);
             const int64_t t_4 = i0 + n_k - n_q;
-            const float t_7 = fabsf(threshold[0]);
-            const float shift_11 = shift[0];
-            const float w2_12 = w2[m * w2_stride_0 + 1 * w2_stride_1];
-            const float w1_13 = w1[1 * w1_stride_0];
-            const float shift_14 = shift[1 * shift_stride_0];
-            const float w2_15 = w2[m * w2_stride_0 + 2 * w2_stride_1];
-            const float w1_16 = w1[2 * w1_stride_0];
-            const float shift_17 = shift[2 * shift_stride_0];
-            const float w2_18 = w2[m * w2_stride_0 + 3 * w2_stride_1];
-            const float w1_19 = w1[3 * w1_stride_0];
-            const float shift_20 = shift[3 * shift_stride_0];
+            const float t_7 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -6154,12 +6167,13 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     const int64_t t_8 = (i0 + i) + n_k - n_q;
                     const float t_9 = (float)t_8;
                     const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
-                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_0) + ((w2_1 *
-                        max_nan_v3(splat_v3((float)0), ((w1_2 * t_6) / t_10) + shift_11)) * 1.442695f)) + ((w2_12 *
-                        max_nan_v3(splat_v3((float)0), ((w1_13 * t_6) / t_10) + shift_14)) * 1.442695f)) + ((w2_15 *
-                        max_nan_v3(splat_v3((float)0), ((w1_16 * t_6) / t_10) + shift_17)) * 1.442695f)) + ((w2_18 *
-                        max_nan_v3(splat_v3((float)0), ((w1_19 * t_6) / t_10) + shift_20)) * 1.442695f)) - (saved_0[m *
-                        saved_0_head + (i0 + i)])));
+                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_0) + ((w2_array_1 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_6) / t_10) + shift_array_11)) * 1.442695f)) +
+                        ((w2_array_12 * max_nan_v3(splat_v3((float)0), ((w1_array_13 * t_6) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_16 * t_6) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_19 * t_6) / t_10) + shift_array_20)) * 1.442695f)) -
+                        (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
@@ -6285,21 +6299,21 @@ TARGET_v3 static void softmax_fire_totals1_v3(const struct call *call, int64_t t
     float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 8] */
     float *const gradient_5 = (float *)(void *)(work + 192); /* [one: 8] */
     float *const gradient_6 = (float *)(void *)(work + 256); /* [one: 8] */
-    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_2: 8] */
-    float *const doffset = call->doffset ? call->doffset + (g * members + m) * 1 : NULL;
-    float *const dw2 = call->dw2 ? call->dw2 + (g * members + m) * 4 : NULL;
+    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_axis_2: 8] */
+    float *const doffset_array = call->doffset_array ? call->doffset_array + (g * members + m) * 1 : NULL;
+    float *const dw2_array = call->dw2_array ? call->dw2_array + (g * members + m) * 4 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
     float *const partial_1_tile = (float *)(void *)(work + 576); /* [unit16: 16, one: 8] */
     float *const partial_2_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 8] */
     float *const partial_3_tile = (float *)(void *)(work + 1600); /* [unit16: 16, one: 8] */
     float *const partial_4_tile = (float *)(void *)(work + 2112); /* [unit16: 16, one: 8] */
-    if (doffset) {
+    if (doffset_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
     }
-    if (dw2) {
+    if (dw2_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -6317,7 +6331,7 @@ TARGET_v3 static void softmax_fire_totals1_v3(const struct call *call, int64_t t
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_4_tile[unit16 * 8 + one] = partial_4[unit16 + one];
     }
-    if (doffset) {
+    if (doffset_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient + one, splat_v3(0.0f));
@@ -6336,7 +6350,7 @@ TARGET_v3 static void softmax_fire_totals1_v3(const struct call *call, int64_t t
             store_v3(gradient_2 + one, splat_v3(gradient_0));
         }
     }
-    if (dw2) {
+    if (dw2_array) {
         /* gradient_3 = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_3 + one, splat_v3(0.0f));
@@ -6385,30 +6399,30 @@ TARGET_v3 static void softmax_fire_totals1_v3(const struct call *call, int64_t t
             }
             store_v3(gradient_6 + one, load_v3(gradient_6 + one) + gradient_6_in);
         }
-        /* gradient_7 = ((select(w2_2 == 0, gradient_6, 0.0f) + select(w2_2 == 1, gradient_5, 0.0f)) + select(w2_2 == 2,
-           gradient_4, 0.0f)) ... */
+        /* gradient_7 = ((select(w2_axis_2 == 0, gradient_6, 0.0f) + select(w2_axis_2 == 1, gradient_5,
+           0.0f)) + select(w2_axis_2 == 2, gra ... */
         const float gradient_6_2 = gradient_6[0];
         const float gradient_5_3 = gradient_5[0];
         const float gradient_4_4 = gradient_4[0];
         const float gradient_3_5 = gradient_3[0];
-        for (int64_t w2_2 = 0; w2_2 < 4; w2_2 += 8) {
-            const ints_v3 t_1 = w2_2 + lane_v3;
-            store_v3(gradient_7 + w2_2, ((pick_v3(__builtin_convertvector(t_1 == 0, mask_v3), splat_v3(gradient_6_2),
-                splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_1 == 1, mask_v3), splat_v3(gradient_5_3),
-                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_1 == 2, mask_v3), splat_v3(gradient_4_4),
-                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_1 == 3, mask_v3), splat_v3(gradient_3_5),
-                splat_v3(0.0f)));
+        for (int64_t w2_axis_2 = 0; w2_axis_2 < 4; w2_axis_2 += 8) {
+            const ints_v3 t_1 = w2_axis_2 + lane_v3;
+            store_v3(gradient_7 + w2_axis_2, ((pick_v3(__builtin_convertvector(t_1 == 0, mask_v3),
+                splat_v3(gradient_6_2), splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_1 == 1, mask_v3),
+                splat_v3(gradient_5_3), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_1 == 2, mask_v3),
+                splat_v3(gradient_4_4), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_1 == 3, mask_v3),
+                splat_v3(gradient_3_5), splat_v3(0.0f)));
         }
     }
-    if (doffset) {
-        /* doffset = gradient_2 */
+    if (doffset_array) {
+        /* doffset_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            doffset[one] = gradient_2[one];
+            doffset_array[one] = gradient_2[one];
     }
-    if (dw2) {
-        /* dw2 = gradient_7 */
-        for (int64_t w2_2 = 0; w2_2 < 4; w2_2++)
-            dw2[w2_2] = gradient_7[w2_2];
+    if (dw2_array) {
+        /* dw2_array = gradient_7 */
+        for (int64_t w2_axis_2 = 0; w2_axis_2 < 4; w2_axis_2++)
+            dw2_array[w2_axis_2] = gradient_7[w2_axis_2];
     }
 }
 
@@ -6437,7 +6451,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
     float *const gradient_3_compensation = (float *)(void *)(work + 320); /* [one: 8] */
     float *const gradient_4 = (float *)(void *)(work + 384); /* [one: 8] */
     float *const gradient_4_compensation = (float *)(void *)(work + 448); /* [one: 8] */
-    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_1: 8] */
+    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_axis_1: 8] */
     float *const gradient_6 = (float *)(void *)(work + 512); /* [one: 8] */
     float *const gradient_6_compensation = (float *)(void *)(work + 576); /* [one: 8] */
     float *const gradient_7 = (float *)(void *)(work + 0); /* [one: 8] */
@@ -6452,11 +6466,11 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
     float *const gradient_12_compensation = (float *)(void *)(work + 1088); /* [one: 8] */
     float *const gradient_13 = (float *)(void *)(work + 1152); /* [one: 8] */
     float *const gradient_13_compensation = (float *)(void *)(work + 1216); /* [one: 8] */
-    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_1: 8] */
-    float *const dw1 = call->dw1 ? call->dw1 : NULL;
-    float *const dc = call->dc ? call->dc : NULL;
-    float *const dthreshold = call->dthreshold ? call->dthreshold : NULL;
-    float *const dshift = call->dshift ? call->dshift : NULL;
+    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_axis_1: 8] */
+    float *const dw1_array = call->dw1_array ? call->dw1_array : NULL;
+    float *const dc_array = call->dc_array ? call->dc_array : NULL;
+    float *const dthreshold_array = call->dthreshold_array ? call->dthreshold_array : NULL;
+    float *const dshift_array = call->dshift_array ? call->dshift_array : NULL;
     float *const partial_5_tile = (float *)(void *)(work + 1280); /* [unit16: 16, one: 8] */
     float *const partial_6_tile = (float *)(void *)(work + 1792); /* [unit16: 16, one: 8] */
     float *const partial_7_tile = (float *)(void *)(work + 2304); /* [unit16: 16, one: 8] */
@@ -6467,7 +6481,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
     float *const partial_12_tile = (float *)(void *)(work + 4864); /* [unit16: 16, one: 8] */
     float *const partial_13_tile = (float *)(void *)(work + 5376); /* [unit16: 16, one: 8] */
     float *const partial_14_tile = (float *)(void *)(work + 5888); /* [unit16: 16, one: 8] */
-    if (dw1) {
+    if (dw1_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient + one, splat_v3(0.0f));
@@ -6501,7 +6515,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
             store_v3(gradient_4_compensation + one, splat_v3(0.0f));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_6 = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_6 + one, splat_v3(0.0f));
@@ -6511,7 +6525,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
             store_v3(gradient_6_compensation + one, splat_v3(0.0f));
         }
     }
-    if (dthreshold) {
+    if (dthreshold_array) {
         /* gradient_8 = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_8 + one, splat_v3(0.0f));
@@ -6521,7 +6535,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
             store_v3(gradient_8_compensation + one, splat_v3(0.0f));
         }
     }
-    if (dshift) {
+    if (dshift_array) {
         /* gradient_10 = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_10 + one, splat_v3(0.0f));
@@ -6557,7 +6571,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
     }
     for (int64_t g = 0; g < kv_heads; g++) {
         for (int64_t m = 0; m < members; m++) {
-            if (dw1) {
+            if (dw1_array) {
                 /* partial_5_tile = partial_5, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -6575,19 +6589,19 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_8_tile[unit16 * 8 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dc) {
+            if (dc_array) {
                 /* partial_9_tile = partial_9, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_9_tile[unit16 * 8 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dthreshold) {
+            if (dthreshold_array) {
                 /* partial_10_tile = partial_10, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_10_tile[unit16 * 8 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dshift) {
+            if (dshift_array) {
                 /* partial_11_tile = partial_11, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -6605,7 +6619,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_14_tile[unit16 * 8 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dw1) {
+            if (dw1_array) {
                 /* gradient += partial_5_tile */
                 for (int64_t one = 0; one < 1; one += 8) {
                     vec_v3 gradient_in = (vec_v3){0};
@@ -6639,7 +6653,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
                     add_v3(gradient_4 + one, gradient_4_compensation + one, gradient_4_in, splat_v3(1));
                 }
             }
-            if (dc) {
+            if (dc_array) {
                 /* gradient_6 += partial_9_tile */
                 for (int64_t one = 0; one < 1; one += 8) {
                     vec_v3 gradient_6_in = (vec_v3){0};
@@ -6649,7 +6663,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
                     add_v3(gradient_6 + one, gradient_6_compensation + one, gradient_6_in, splat_v3(1));
                 }
             }
-            if (dthreshold) {
+            if (dthreshold_array) {
                 /* gradient_8 += partial_10_tile */
                 for (int64_t one = 0; one < 1; one += 8) {
                     vec_v3 gradient_8_in = (vec_v3){0};
@@ -6659,7 +6673,7 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
                     add_v3(gradient_8 + one, gradient_8_compensation + one, gradient_8_in, splat_v3(1));
                 }
             }
-            if (dshift) {
+            if (dshift_array) {
                 /* gradient_10 += partial_11_tile */
                 for (int64_t one = 0; one < 1; one += 8) {
                     vec_v3 gradient_10_in = (vec_v3){0};
@@ -6695,71 +6709,71 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
             }
         }
     }
-    if (dw1) {
-        /* gradient_5 = ((select(w1_1 == 0, gradient_4, 0.0f) + select(w1_1 == 1, gradient_3, 0.0f)) + select(w1_1 == 2,
-           gradient_2, 0.0f)) ... */
+    if (dw1_array) {
+        /* gradient_5 = ((select(w1_axis_1 == 0, gradient_4, 0.0f) + select(w1_axis_1 == 1, gradient_3,
+           0.0f)) + select(w1_axis_1 == 2, gra ... */
         const float gradient_4_1 = gradient_4[0];
         const float gradient_3_2 = gradient_3[0];
         const float gradient_2_3 = gradient_2[0];
         const float gradient_15 = gradient[0];
-        for (int64_t w1_1 = 0; w1_1 < 4; w1_1 += 8) {
-            const ints_v3 t_0 = w1_1 + lane_v3;
-            store_v3(gradient_5 + w1_1, ((pick_v3(__builtin_convertvector(t_0 == 0, mask_v3), splat_v3(gradient_4_1),
-                splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_0 == 1, mask_v3), splat_v3(gradient_3_2),
-                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_0 == 2, mask_v3), splat_v3(gradient_2_3),
-                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_0 == 3, mask_v3), splat_v3(gradient_15),
-                splat_v3(0.0f)));
+        for (int64_t w1_axis_1 = 0; w1_axis_1 < 4; w1_axis_1 += 8) {
+            const ints_v3 t_0 = w1_axis_1 + lane_v3;
+            store_v3(gradient_5 + w1_axis_1, ((pick_v3(__builtin_convertvector(t_0 == 0, mask_v3),
+                splat_v3(gradient_4_1), splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_0 == 1, mask_v3),
+                splat_v3(gradient_3_2), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_0 == 2, mask_v3),
+                splat_v3(gradient_2_3), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_0 == 3, mask_v3),
+                splat_v3(gradient_15), splat_v3(0.0f)));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_7 = gradient_6 */
         const float gradient_6_16 = gradient_6[0];
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_7 + one, splat_v3(gradient_6_16));
         }
     }
-    if (dthreshold) {
+    if (dthreshold_array) {
         /* gradient_9 = gradient_8 */
         const float gradient_8_17 = gradient_8[0];
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_9 + one, splat_v3(gradient_8_17));
         }
     }
-    if (dshift) {
-        /* gradient_14 = ((select(shift_1 == 0, gradient_13, 0.0f) + select(shift_1 == 1, gradient_12,
-           0.0f)) + select(shift_1 == 2, gradie ... */
+    if (dshift_array) {
+        /* gradient_14 = ((select(shift_axis_1 == 0, gradient_13, 0.0f) + select(shift_axis_1 == 1, gradient_12,
+           0.0f)) + select(shift_axis ... */
         const float gradient_13_19 = gradient_13[0];
         const float gradient_12_20 = gradient_12[0];
         const float gradient_11_21 = gradient_11[0];
         const float gradient_10_22 = gradient_10[0];
-        for (int64_t shift_1 = 0; shift_1 < 4; shift_1 += 8) {
-            const ints_v3 t_18 = shift_1 + lane_v3;
-            store_v3(gradient_14 + shift_1, ((pick_v3(__builtin_convertvector(t_18 == 0, mask_v3),
+        for (int64_t shift_axis_1 = 0; shift_axis_1 < 4; shift_axis_1 += 8) {
+            const ints_v3 t_18 = shift_axis_1 + lane_v3;
+            store_v3(gradient_14 + shift_axis_1, ((pick_v3(__builtin_convertvector(t_18 == 0, mask_v3),
                 splat_v3(gradient_13_19), splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_18 == 1, mask_v3),
                 splat_v3(gradient_12_20), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_18 == 2, mask_v3),
                 splat_v3(gradient_11_21), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_18 == 3, mask_v3),
                 splat_v3(gradient_10_22), splat_v3(0.0f)));
         }
     }
-    if (dw1) {
-        /* dw1 = gradient_5 */
-        for (int64_t w1_1 = 0; w1_1 < 4; w1_1++)
-            dw1[w1_1] = gradient_5[w1_1];
+    if (dw1_array) {
+        /* dw1_array = gradient_5 */
+        for (int64_t w1_axis_1 = 0; w1_axis_1 < 4; w1_axis_1++)
+            dw1_array[w1_axis_1] = gradient_5[w1_axis_1];
     }
-    if (dc) {
-        /* dc = gradient_7 */
+    if (dc_array) {
+        /* dc_array = gradient_7 */
         for (int64_t one = 0; one < 1; one++)
-            dc[one] = gradient_7[one];
+            dc_array[one] = gradient_7[one];
     }
-    if (dthreshold) {
-        /* dthreshold = gradient_9 */
+    if (dthreshold_array) {
+        /* dthreshold_array = gradient_9 */
         for (int64_t one = 0; one < 1; one++)
-            dthreshold[one] = gradient_9[one];
+            dthreshold_array[one] = gradient_9[one];
     }
-    if (dshift) {
-        /* dshift = gradient_14 */
-        for (int64_t shift_1 = 0; shift_1 < 4; shift_1++)
-            dshift[shift_1] = gradient_14[shift_1];
+    if (dshift_array) {
+        /* dshift_array = gradient_14 */
+        for (int64_t shift_axis_1 = 0; shift_axis_1 < 4; shift_axis_1++)
+            dshift_array[shift_axis_1] = gradient_14[shift_axis_1];
     }
 }
 #endif
@@ -7334,15 +7348,15 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -7387,33 +7401,34 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset[0] * 1.442695f;
-        const float w2_1 = w2[0];
-        const float w1_2 = w1[0];
-        const float t_3 = fabsf(c[0]);
+        const float t_0 = offset_array[0] * 1.442695f;
+        const float w2_array_1 = w2_array[0];
+        const float w1_array_2 = w1_array[0];
+        const float t_3 = fabsf(c_array[0]);
         const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold[0]);
-        const float shift_10 = shift[0];
-        const float w2_11 = w2[1 * w2_stride_1];
-        const float w1_12 = w1[1 * w1_stride_0];
-        const float shift_13 = shift[1 * shift_stride_0];
-        const float w2_14 = w2[2 * w2_stride_1];
-        const float w1_15 = w1[2 * w1_stride_0];
-        const float shift_16 = shift[2 * shift_stride_0];
-        const float w2_17 = w2[3 * w2_stride_1];
-        const float w1_18 = w1[3 * w1_stride_0];
-        const float shift_19 = shift[3 * shift_stride_0];
+        const float t_8 = fabsf(threshold_array[0]);
+        const float shift_array_10 = shift_array[0];
+        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_5 = (i0 + i + lane_any) + t_4;
             const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
             const vec_any t_9 = log1p_any(t_3 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_5, vec_any)));
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any t_7 = log1p_any(t_3 * ((t_6 - (float)j) * 1.0f));
-                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_1 *
-                    max_nan_any(splat_any((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
-                    max_nan_any(splat_any((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
-                    max_nan_any(splat_any((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
-                    max_nan_any(splat_any((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_array_1 *
+                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
+                    ((w2_array_11 * max_nan_any(splat_any((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
+                    1.442695f)) + ((w2_array_14 * max_nan_any(splat_any((float)0),
+                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
+                    max_nan_any(splat_any((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -7588,17 +7603,17 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0];
-    const int64_t offset_stride_0 = call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
-    const int64_t w2_stride_0 = call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_array_stride_0 = call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_array_stride_0 = call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -7624,16 +7639,16 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
-        const float w1_0 = w1[0];
-        const float t_1 = fabsf(c[0]);
-        const float t_5 = fabsf(threshold[0]);
-        const float shift_8 = shift[0];
-        const float w1_9 = w1[1 * w1_stride_0];
-        const float shift_10 = shift[1 * shift_stride_0];
-        const float w1_11 = w1[2 * w1_stride_0];
-        const float shift_12 = shift[2 * shift_stride_0];
-        const float w1_13 = w1[3 * w1_stride_0];
-        const float shift_14 = shift[3 * shift_stride_0];
+        const float w1_array_0 = w1_array[0];
+        const float t_1 = fabsf(c_array[0]);
+        const float t_5 = fabsf(threshold_array[0]);
+        const float shift_array_8 = shift_array[0];
+        const float w1_array_9 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_10 = shift_array[1 * shift_array_stride_0];
+        const float w1_array_11 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[2 * shift_array_stride_0];
+        const float w1_array_13 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_14 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
@@ -7641,13 +7656,15 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
                 const vec_any t_4 = log1p_any(t_1 * (__builtin_convertvector(t_2 - t_3, vec_any) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
-                store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + ((offset[(r / n_q) *
-                    offset_stride_0]) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0]) * max_nan_any(splat_any((float)0),
-                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 1 * w2_stride_1]) *
-                    max_nan_any(splat_any((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
-                    w2_stride_0 + 2 * w2_stride_1]) * max_nan_any(splat_any((float)0),
-                    ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 3 * w2_stride_1])
-                    * max_nan_any(splat_any((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+                store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + ((offset_array[(r / n_q) *
+                    offset_array_stride_0]) * 1.442695f)) + (((w2_array[(r / n_q) * w2_array_stride_0]) *
+                    max_nan_any(splat_any((float)0), ((w1_array_0 * t_4) / t_7) + shift_array_8)) * 1.442695f)) +
+                    (((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) *
+                    max_nan_any(splat_any((float)0), ((w1_array_9 * t_4) / t_7) + shift_array_10)) * 1.442695f)) +
+                    (((w2_array[(r / n_q) * w2_array_stride_0 + 2 * w2_array_stride_1]) *
+                    max_nan_any(splat_any((float)0), ((w1_array_11 * t_4) / t_7) + shift_array_12)) * 1.442695f)) +
+                    (((w2_array[(r / n_q) * w2_array_stride_0 + 3 * w2_array_stride_1]) *
+                    max_nan_any(splat_any((float)0), ((w1_array_13 * t_4) / t_7) + shift_array_14)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -7865,15 +7882,15 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -7905,33 +7922,34 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
            ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset[0] * 1.442695f;
-        const float w2_1 = w2[0];
-        const float w1_2 = w1[0];
-        const float t_3 = fabsf(c[0]);
+        const float t_0 = offset_array[0] * 1.442695f;
+        const float w2_array_1 = w2_array[0];
+        const float w1_array_2 = w1_array[0];
+        const float t_3 = fabsf(c_array[0]);
         const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold[0]);
-        const float shift_10 = shift[0];
-        const float w2_11 = w2[1 * w2_stride_1];
-        const float w1_12 = w1[1 * w1_stride_0];
-        const float shift_13 = shift[1 * shift_stride_0];
-        const float w2_14 = w2[2 * w2_stride_1];
-        const float w1_15 = w1[2 * w1_stride_0];
-        const float shift_16 = shift[2 * shift_stride_0];
-        const float w2_17 = w2[3 * w2_stride_1];
-        const float w1_18 = w1[3 * w1_stride_0];
-        const float shift_19 = shift[3 * shift_stride_0];
+        const float t_8 = fabsf(threshold_array[0]);
+        const float shift_array_10 = shift_array[0];
+        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_5 = (i0 + i + lane_any) + t_4;
             const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
             const vec_any t_9 = log1p_any(t_3 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_5, vec_any)));
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any t_7 = log1p_any(t_3 * ((t_6 - (float)j) * 1.0f));
-                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_1 *
-                    max_nan_any(splat_any((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
-                    max_nan_any(splat_any((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
-                    max_nan_any(splat_any((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
-                    max_nan_any(splat_any((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_array_1 *
+                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
+                    ((w2_array_11 * max_nan_any(splat_any((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
+                    1.442695f)) + ((w2_array_14 * max_nan_any(splat_any((float)0),
+                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
+                    max_nan_any(splat_any((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -8072,15 +8090,15 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -8335,26 +8353,26 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                    ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-                const float t_1 = offset[0] * 1.442695f;
-                const float w2_2 = w2[0];
-                const float w1_3 = w1[0];
-                const float c_4 = c[0];
-                const float t_5 = fabsf(c_4);
+                const float t_1 = offset_array[0] * 1.442695f;
+                const float w2_array_2 = w2_array[0];
+                const float w1_array_3 = w1_array[0];
+                const float c_array_4 = c_array[0];
+                const float t_5 = fabsf(c_array_4);
                 const int64_t t_6 = n_k - n_q;
-                const float threshold_11 = threshold[0];
-                const float t_12 = fabsf(threshold_11);
-                const float shift_17 = shift[0];
-                const float w2_20 = w2[1 * w2_stride_1];
-                const float w1_21 = w1[1 * w1_stride_0];
-                const float shift_23 = shift[1 * shift_stride_0];
-                const float w2_25 = w2[2 * w2_stride_1];
-                const float w1_26 = w1[2 * w1_stride_0];
-                const float shift_28 = shift[2 * shift_stride_0];
-                const float w2_30 = w2[3 * w2_stride_1];
-                const float w1_31 = w1[3 * w1_stride_0];
-                const float shift_33 = shift[3 * shift_stride_0];
-                const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float threshold_array_11 = threshold_array[0];
+                const float t_12 = fabsf(threshold_array_11);
+                const float shift_array_17 = shift_array[0];
+                const float w2_array_20 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_21 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_23 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_25 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_26 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_28 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_30 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_31 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_33 = shift_array[3 * shift_array_stride_0];
+                const float t_41 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_49 = (threshold_array_11 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_7 = (i0 + i + lane_any) + t_6;
                     const vec_any t_8 = __builtin_convertvector(t_7 - j0, vec_any);
@@ -8372,19 +8390,20 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         const vec_any score_0 = load_any(score + j * 64 + i);
                         const vec_any t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
                         const vec_any t_10 = log1p_any(t_9);
-                        const vec_any t_16 = (w1_3 * t_10) / t_15;
-                        const vec_any t_18 = t_16 + shift_17;
+                        const vec_any t_16 = (w1_array_3 * t_10) / t_15;
+                        const vec_any t_18 = t_16 + shift_array_17;
                         const vec_any t_19 = max_nan_any(splat_any((float)0), t_18);
-                        const vec_any t_22 = (w1_21 * t_10) / t_15;
-                        const vec_any t_24 = t_22 + shift_23;
-                        const vec_any t_27 = (w1_26 * t_10) / t_15;
-                        const vec_any t_29 = t_27 + shift_28;
-                        const vec_any t_32 = (w1_31 * t_10) / t_15;
-                        const vec_any t_34 = t_32 + shift_33;
-                        const vec_any score_new36 = exp2_any((((((score_0 + t_1) + ((w2_2 * t_19) * 1.442695f)) +
-                            ((w2_20 * max_nan_any(splat_any((float)0), t_24)) * 1.442695f)) + ((w2_25 *
-                            max_nan_any(splat_any((float)0), t_29)) * 1.442695f)) + ((w2_30 *
-                            max_nan_any(splat_any((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
+                        const vec_any t_22 = (w1_array_21 * t_10) / t_15;
+                        const vec_any t_24 = t_22 + shift_array_23;
+                        const vec_any t_27 = (w1_array_26 * t_10) / t_15;
+                        const vec_any t_29 = t_27 + shift_array_28;
+                        const vec_any t_32 = (w1_array_31 * t_10) / t_15;
+                        const vec_any t_34 = t_32 + shift_array_33;
+                        const vec_any score_new36 = exp2_any((((((score_0 + t_1) + ((w2_array_2 * t_19) * 1.442695f)) +
+                            ((w2_array_20 * max_nan_any(splat_any((float)0),
+                            t_24)) * 1.442695f)) + ((w2_array_25 * max_nan_any(splat_any((float)0),
+                            t_29)) * 1.442695f)) + ((w2_array_30 * max_nan_any(splat_any((float)0),
+                            t_34)) * 1.442695f)) - saved_0_tile_35);
                         store_any(score + j * 64 + i, score_new36);
                         const vec_any score_2_37 = load_any(score_2 + j * 64 + i);
                         const vec_any score_2_new39 = score_2_37 + row_0_tile_38;
@@ -8393,21 +8412,22 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         store_any(weight_4 + j * 64 + i, score_2_new39 * score_new36);
                         store_any(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
                         const mask_any t_40 = (float)0 < t_18;
-                        store_any(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_2 * pick_any(t_40,
+                        store_any(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_array_2 * pick_any(t_40,
                             t_10 / t_15, splat_any(0.0f)))));
                         const vec_any t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
                         const mask_any t_46 = (float)0 < t_24;
                         const mask_any t_47 = (float)0 < t_29;
                         const mask_any t_48 = (float)0 < t_34;
-                        store_any(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_any(t_40,
-                            ((w1_3 * t_43) - (t_16 * t_45)) / t_15, splat_any(0.0f))) + (w2_20 * pick_any(t_46,
-                            ((w1_21 * t_43) - (t_22 * t_45)) / t_15, splat_any(0.0f)))) + (w2_25 * pick_any(t_47,
-                            ((w1_26 * t_43) - (t_27 * t_45)) / t_15, splat_any(0.0f)))) + (w2_30 * pick_any(t_48,
-                            ((w1_31 * t_43) - (t_32 * t_45)) / t_15, splat_any(0.0f))))));
-                        store_any(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_any(t_40,
-                            (-(t_16 * t_50)) / t_15, splat_any(0.0f))) + (w2_20 * pick_any(t_46,
-                            (-(t_22 * t_50)) / t_15, splat_any(0.0f)))) + (w2_25 * pick_any(t_47,
-                            (-(t_27 * t_50)) / t_15, splat_any(0.0f)))) + (w2_30 * pick_any(t_48,
+                        store_any(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_any(t_40,
+                            ((w1_array_3 * t_43) - (t_16 * t_45)) / t_15, splat_any(0.0f))) + (w2_array_20 *
+                            pick_any(t_46, ((w1_array_21 * t_43) - (t_22 * t_45)) / t_15,
+                            splat_any(0.0f)))) + (w2_array_25 * pick_any(t_47,
+                            ((w1_array_26 * t_43) - (t_27 * t_45)) / t_15, splat_any(0.0f)))) + (w2_array_30 *
+                            pick_any(t_48, ((w1_array_31 * t_43) - (t_32 * t_45)) / t_15, splat_any(0.0f))))));
+                        store_any(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_any(t_40,
+                            (-(t_16 * t_50)) / t_15, splat_any(0.0f))) + (w2_array_20 * pick_any(t_46,
+                            (-(t_22 * t_50)) / t_15, splat_any(0.0f)))) + (w2_array_25 * pick_any(t_47,
+                            (-(t_27 * t_50)) / t_15, splat_any(0.0f)))) + (w2_array_30 * pick_any(t_48,
                             (-(t_32 * t_50)) / t_15, splat_any(0.0f))))));
                     }
                 }
@@ -8415,20 +8435,20 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     partial_14) {
                     /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_53 = w2[0];
-                    const float w1_54 = w1[0];
-                    const float t_55 = fabsf(c[0]);
+                    const float w2_array_53 = w2_array[0];
+                    const float w1_array_54 = w1_array[0];
+                    const float t_55 = fabsf(c_array[0]);
                     const int64_t t_56 = n_k - n_q;
-                    const float t_60 = fabsf(threshold[0]);
-                    const float shift_62 = shift[0];
-                    const float w1_63 = w1[1 * w1_stride_0];
-                    const float shift_64 = shift[1 * shift_stride_0];
-                    const float w2_66 = w2[1 * w2_stride_1];
-                    const float w1_69 = w1[2 * w1_stride_0];
-                    const float shift_70 = shift[2 * shift_stride_0];
-                    const float w2_72 = w2[2 * w2_stride_1];
-                    const float w1_74 = w1[3 * w1_stride_0];
-                    const float shift_75 = shift[3 * shift_stride_0];
+                    const float t_60 = fabsf(threshold_array[0]);
+                    const float shift_array_62 = shift_array[0];
+                    const float w1_array_63 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_64 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_66 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_69 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_70 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_72 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_74 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_75 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_57 = (i0 + i + lane_any) + t_56;
                         const vec_any t_58 = __builtin_convertvector(t_57 - j0, vec_any);
@@ -8438,39 +8458,39 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                             const vec_any score_2_51 = load_any(score_2 + j * 64 + i);
                             const vec_any score_52 = load_any(score + j * 64 + i);
                             const vec_any t_59 = log1p_any(t_55 * ((t_58 - (float)j) * 1.0f));
-                            store_any(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_53 * pick_any((float)0 <
-                                (((w1_54 * t_59) / t_61) + shift_62), splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_65 = ((w1_63 * t_59) / t_61) + shift_64;
+                            store_any(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_array_53 * pick_any((float)0 <
+                                (((w1_array_54 * t_59) / t_61) + shift_array_62), splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_65 = ((w1_array_63 * t_59) / t_61) + shift_array_64;
                             store_any(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
                                 t_65)));
                             const mask_any t_67 = (float)0 < t_65;
                             const vec_any t_68 = t_59 / t_61;
-                            store_any(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_any(t_67, t_68,
-                                splat_any(0.0f)))));
-                            store_any(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_any(t_67,
+                            store_any(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_any(t_67,
+                                t_68, splat_any(0.0f)))));
+                            store_any(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_any(t_67,
                                 splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_71 = ((w1_69 * t_59) / t_61) + shift_70;
+                            const vec_any t_71 = ((w1_array_69 * t_59) / t_61) + shift_array_70;
                             store_any(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
                                 t_71)));
                             const mask_any t_73 = (float)0 < t_71;
-                            store_any(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_any(t_73, t_68,
-                                splat_any(0.0f)))));
-                            store_any(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_any(t_73,
+                            store_any(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_any(t_73,
+                                t_68, splat_any(0.0f)))));
+                            store_any(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_any(t_73,
                                 splat_any(1.0f), splat_any(0.0f)))));
                             store_any(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
-                                ((w1_74 * t_59) / t_61) + shift_75)));
+                                ((w1_array_74 * t_59) / t_61) + shift_array_75)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
                     /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_78 = w2[3 * w2_stride_1];
-                    const float w1_79 = w1[3 * w1_stride_0];
-                    const float t_80 = fabsf(c[0]);
+                    const float w2_array_78 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_79 = w1_array[3 * w1_array_stride_0];
+                    const float t_80 = fabsf(c_array[0]);
                     const int64_t t_81 = n_k - n_q;
-                    const float t_85 = fabsf(threshold[0]);
-                    const float shift_87 = shift[3 * shift_stride_0];
+                    const float t_85 = fabsf(threshold_array[0]);
+                    const float shift_array_87 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_82 = (i0 + i + lane_any) + t_81;
                         const vec_any t_83 = __builtin_convertvector(t_82 - j0, vec_any);
@@ -8480,10 +8500,10 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                             const vec_any score_2_76 = load_any(score_2 + j * 64 + i);
                             const vec_any score_77 = load_any(score + j * 64 + i);
                             const vec_any t_84 = log1p_any(t_80 * ((t_83 - (float)j) * 1.0f));
-                            const mask_any t_88 = (float)0 < (((w1_79 * t_84) / t_86) + shift_87);
-                            store_any(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_any(t_88,
+                            const mask_any t_88 = (float)0 < (((w1_array_79 * t_84) / t_86) + shift_array_87);
+                            store_any(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any(t_88,
                                 t_84 / t_86, splat_any(0.0f)))));
-                            store_any(score + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_any(t_88,
+                            store_any(score + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any(t_88,
                                 splat_any(1.0f), splat_any(0.0f)))));
                         }
                     }
@@ -9324,17 +9344,17 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members * call->at.offset[0];
-    const int64_t offset_stride_0 = call->at.offset[0];
-    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
-    const int64_t w2_stride_0 = call->at.w2[0];
-    const int64_t w2_stride_1 = call->at.w2[1];
-    const float *const w1 = call->params->w1;
-    const int64_t w1_stride_0 = call->at.w1[0];
-    const float *const c = call->params->c;
-    const float *const threshold = call->params->threshold;
-    const float *const shift = call->params->shift;
-    const int64_t shift_stride_0 = call->at.shift[0];
+    const float *const offset_array = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_array_stride_0 = call->at.offset[0];
+    const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_array_stride_0 = call->at.w2[0];
+    const int64_t w2_array_stride_1 = call->at.w2[1];
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
+    const float *const shift_array = call->params->shift;
+    const int64_t shift_array_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -9398,22 +9418,22 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-            const float t_0 = (offset[m * offset_stride_0]) * 1.442695f;
-            const float w2_1 = w2[m * w2_stride_0];
-            const float w1_2 = w1[0];
-            const float t_3 = fabsf(c[0]);
+            const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
+            const float w2_array_1 = w2_array[m * w2_array_stride_0];
+            const float w1_array_2 = w1_array[0];
+            const float t_3 = fabsf(c_array[0]);
             const int64_t t_4 = i0 + n_k - n_q;
-            const float t_7 = fabsf(threshold[0]);
-            const float shift_11 = shift[0];
-            const float w2_12 = w2[m * w2_stride_0 + 1 * w2_stride_1];
-            const float w1_13 = w1[1 * w1_stride_0];
-            const float shift_14 = shift[1 * shift_stride_0];
-            const float w2_15 = w2[m * w2_stride_0 + 2 * w2_stride_1];
-            const float w1_16 = w1[2 * w1_stride_0];
-            const float shift_17 = shift[2 * shift_stride_0];
-            const float w2_18 = w2[m * w2_stride_0 + 3 * w2_stride_1];
-            const float w1_19 = w1[3 * w1_stride_0];
-            const float shift_20 = shift[3 * shift_stride_0];
+            const float t_7 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -9421,12 +9441,13 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     const int64_t t_8 = (i0 + i) + n_k - n_q;
                     const float t_9 = (float)t_8;
                     const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
-                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_0) + ((w2_1 *
-                        max_nan_any(splat_any((float)0), ((w1_2 * t_6) / t_10) + shift_11)) * 1.442695f)) + ((w2_12 *
-                        max_nan_any(splat_any((float)0), ((w1_13 * t_6) / t_10) + shift_14)) * 1.442695f)) + ((w2_15 *
-                        max_nan_any(splat_any((float)0), ((w1_16 * t_6) / t_10) + shift_17)) * 1.442695f)) + ((w2_18 *
-                        max_nan_any(splat_any((float)0), ((w1_19 * t_6) / t_10) + shift_20)) * 1.442695f)) - (saved_0[m
-                        * saved_0_head + (i0 + i)])));
+                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_0) + ((w2_array_1 *
+                        max_nan_any(splat_any((float)0), ((w1_array_2 * t_6) / t_10) + shift_array_11)) * 1.442695f)) +
+                        ((w2_array_12 * max_nan_any(splat_any((float)0), ((w1_array_13 * t_6) / t_10) + shift_array_14))
+                        * 1.442695f)) + ((w2_array_15 * max_nan_any(splat_any((float)0),
+                        ((w1_array_16 * t_6) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_any(splat_any((float)0), ((w1_array_19 * t_6) / t_10) + shift_array_20)) * 1.442695f)) -
+                        (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
@@ -9552,21 +9573,21 @@ static void softmax_fire_totals1_any(const struct call *call, int64_t task, unsi
     float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 4] */
     float *const gradient_5 = (float *)(void *)(work + 192); /* [one: 4] */
     float *const gradient_6 = (float *)(void *)(work + 256); /* [one: 4] */
-    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_2: 4] */
-    float *const doffset = call->doffset ? call->doffset + (g * members + m) * 1 : NULL;
-    float *const dw2 = call->dw2 ? call->dw2 + (g * members + m) * 4 : NULL;
+    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_axis_2: 4] */
+    float *const doffset_array = call->doffset_array ? call->doffset_array + (g * members + m) * 1 : NULL;
+    float *const dw2_array = call->dw2_array ? call->dw2_array + (g * members + m) * 4 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
     float *const partial_1_tile = (float *)(void *)(work + 320); /* [unit16: 16, one: 4] */
     float *const partial_2_tile = (float *)(void *)(work + 576); /* [unit16: 16, one: 4] */
     float *const partial_3_tile = (float *)(void *)(work + 832); /* [unit16: 16, one: 4] */
     float *const partial_4_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 4] */
-    if (doffset) {
+    if (doffset_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
     }
-    if (dw2) {
+    if (dw2_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -9584,7 +9605,7 @@ static void softmax_fire_totals1_any(const struct call *call, int64_t task, unsi
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_4_tile[unit16 * 4 + one] = partial_4[unit16 + one];
     }
-    if (doffset) {
+    if (doffset_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient + one, splat_any(0.0f));
@@ -9603,7 +9624,7 @@ static void softmax_fire_totals1_any(const struct call *call, int64_t task, unsi
             store_any(gradient_2 + one, splat_any(gradient_0));
         }
     }
-    if (dw2) {
+    if (dw2_array) {
         /* gradient_3 = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_3 + one, splat_any(0.0f));
@@ -9652,30 +9673,30 @@ static void softmax_fire_totals1_any(const struct call *call, int64_t task, unsi
             }
             store_any(gradient_6 + one, load_any(gradient_6 + one) + gradient_6_in);
         }
-        /* gradient_7 = ((select(w2_2 == 0, gradient_6, 0.0f) + select(w2_2 == 1, gradient_5, 0.0f)) + select(w2_2 == 2,
-           gradient_4, 0.0f)) ... */
+        /* gradient_7 = ((select(w2_axis_2 == 0, gradient_6, 0.0f) + select(w2_axis_2 == 1, gradient_5,
+           0.0f)) + select(w2_axis_2 == 2, gra ... */
         const float gradient_6_2 = gradient_6[0];
         const float gradient_5_3 = gradient_5[0];
         const float gradient_4_4 = gradient_4[0];
         const float gradient_3_5 = gradient_3[0];
-        for (int64_t w2_2 = 0; w2_2 < 4; w2_2 += 4) {
-            const ints_any t_1 = w2_2 + lane_any;
-            store_any(gradient_7 + w2_2, ((pick_any(__builtin_convertvector(t_1 == 0, mask_any),
+        for (int64_t w2_axis_2 = 0; w2_axis_2 < 4; w2_axis_2 += 4) {
+            const ints_any t_1 = w2_axis_2 + lane_any;
+            store_any(gradient_7 + w2_axis_2, ((pick_any(__builtin_convertvector(t_1 == 0, mask_any),
                 splat_any(gradient_6_2), splat_any(0.0f)) + pick_any(__builtin_convertvector(t_1 == 1, mask_any),
                 splat_any(gradient_5_3), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_1 == 2, mask_any),
                 splat_any(gradient_4_4), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_1 == 3, mask_any),
                 splat_any(gradient_3_5), splat_any(0.0f)));
         }
     }
-    if (doffset) {
-        /* doffset = gradient_2 */
+    if (doffset_array) {
+        /* doffset_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            doffset[one] = gradient_2[one];
+            doffset_array[one] = gradient_2[one];
     }
-    if (dw2) {
-        /* dw2 = gradient_7 */
-        for (int64_t w2_2 = 0; w2_2 < 4; w2_2++)
-            dw2[w2_2] = gradient_7[w2_2];
+    if (dw2_array) {
+        /* dw2_array = gradient_7 */
+        for (int64_t w2_axis_2 = 0; w2_axis_2 < 4; w2_axis_2++)
+            dw2_array[w2_axis_2] = gradient_7[w2_axis_2];
     }
 }
 
@@ -9704,7 +9725,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
     float *const gradient_3_compensation = (float *)(void *)(work + 320); /* [one: 4] */
     float *const gradient_4 = (float *)(void *)(work + 384); /* [one: 4] */
     float *const gradient_4_compensation = (float *)(void *)(work + 448); /* [one: 4] */
-    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_1: 4] */
+    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_axis_1: 4] */
     float *const gradient_6 = (float *)(void *)(work + 512); /* [one: 4] */
     float *const gradient_6_compensation = (float *)(void *)(work + 576); /* [one: 4] */
     float *const gradient_7 = (float *)(void *)(work + 0); /* [one: 4] */
@@ -9719,11 +9740,11 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
     float *const gradient_12_compensation = (float *)(void *)(work + 1088); /* [one: 4] */
     float *const gradient_13 = (float *)(void *)(work + 1152); /* [one: 4] */
     float *const gradient_13_compensation = (float *)(void *)(work + 1216); /* [one: 4] */
-    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_1: 4] */
-    float *const dw1 = call->dw1 ? call->dw1 : NULL;
-    float *const dc = call->dc ? call->dc : NULL;
-    float *const dthreshold = call->dthreshold ? call->dthreshold : NULL;
-    float *const dshift = call->dshift ? call->dshift : NULL;
+    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_axis_1: 4] */
+    float *const dw1_array = call->dw1_array ? call->dw1_array : NULL;
+    float *const dc_array = call->dc_array ? call->dc_array : NULL;
+    float *const dthreshold_array = call->dthreshold_array ? call->dthreshold_array : NULL;
+    float *const dshift_array = call->dshift_array ? call->dshift_array : NULL;
     float *const partial_5_tile = (float *)(void *)(work + 1280); /* [unit16: 16, one: 4] */
     float *const partial_6_tile = (float *)(void *)(work + 1536); /* [unit16: 16, one: 4] */
     float *const partial_7_tile = (float *)(void *)(work + 1792); /* [unit16: 16, one: 4] */
@@ -9734,7 +9755,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
     float *const partial_12_tile = (float *)(void *)(work + 3072); /* [unit16: 16, one: 4] */
     float *const partial_13_tile = (float *)(void *)(work + 3328); /* [unit16: 16, one: 4] */
     float *const partial_14_tile = (float *)(void *)(work + 3584); /* [unit16: 16, one: 4] */
-    if (dw1) {
+    if (dw1_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient + one, splat_any(0.0f));
@@ -9768,7 +9789,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
             store_any(gradient_4_compensation + one, splat_any(0.0f));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_6 = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_6 + one, splat_any(0.0f));
@@ -9778,7 +9799,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
             store_any(gradient_6_compensation + one, splat_any(0.0f));
         }
     }
-    if (dthreshold) {
+    if (dthreshold_array) {
         /* gradient_8 = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_8 + one, splat_any(0.0f));
@@ -9788,7 +9809,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
             store_any(gradient_8_compensation + one, splat_any(0.0f));
         }
     }
-    if (dshift) {
+    if (dshift_array) {
         /* gradient_10 = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_10 + one, splat_any(0.0f));
@@ -9824,7 +9845,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
     }
     for (int64_t g = 0; g < kv_heads; g++) {
         for (int64_t m = 0; m < members; m++) {
-            if (dw1) {
+            if (dw1_array) {
                 /* partial_5_tile = partial_5, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -9842,19 +9863,19 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_8_tile[unit16 * 4 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dc) {
+            if (dc_array) {
                 /* partial_9_tile = partial_9, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_9_tile[unit16 * 4 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dthreshold) {
+            if (dthreshold_array) {
                 /* partial_10_tile = partial_10, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_10_tile[unit16 * 4 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dshift) {
+            if (dshift_array) {
                 /* partial_11_tile = partial_11, with zeros beyond the last row */
                 for (int64_t one = 0; one < 1; one++)
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
@@ -9872,7 +9893,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
                     for (int64_t unit16 = 0; unit16 < 16; unit16++)
                         partial_14_tile[unit16 * 4 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
             }
-            if (dw1) {
+            if (dw1_array) {
                 /* gradient += partial_5_tile */
                 for (int64_t one = 0; one < 1; one += 4) {
                     vec_any gradient_in = (vec_any){0};
@@ -9906,7 +9927,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
                     add_any(gradient_4 + one, gradient_4_compensation + one, gradient_4_in, splat_any(1));
                 }
             }
-            if (dc) {
+            if (dc_array) {
                 /* gradient_6 += partial_9_tile */
                 for (int64_t one = 0; one < 1; one += 4) {
                     vec_any gradient_6_in = (vec_any){0};
@@ -9916,7 +9937,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
                     add_any(gradient_6 + one, gradient_6_compensation + one, gradient_6_in, splat_any(1));
                 }
             }
-            if (dthreshold) {
+            if (dthreshold_array) {
                 /* gradient_8 += partial_10_tile */
                 for (int64_t one = 0; one < 1; one += 4) {
                     vec_any gradient_8_in = (vec_any){0};
@@ -9926,7 +9947,7 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
                     add_any(gradient_8 + one, gradient_8_compensation + one, gradient_8_in, splat_any(1));
                 }
             }
-            if (dshift) {
+            if (dshift_array) {
                 /* gradient_10 += partial_11_tile */
                 for (int64_t one = 0; one < 1; one += 4) {
                     vec_any gradient_10_in = (vec_any){0};
@@ -9962,71 +9983,71 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
             }
         }
     }
-    if (dw1) {
-        /* gradient_5 = ((select(w1_1 == 0, gradient_4, 0.0f) + select(w1_1 == 1, gradient_3, 0.0f)) + select(w1_1 == 2,
-           gradient_2, 0.0f)) ... */
+    if (dw1_array) {
+        /* gradient_5 = ((select(w1_axis_1 == 0, gradient_4, 0.0f) + select(w1_axis_1 == 1, gradient_3,
+           0.0f)) + select(w1_axis_1 == 2, gra ... */
         const float gradient_4_1 = gradient_4[0];
         const float gradient_3_2 = gradient_3[0];
         const float gradient_2_3 = gradient_2[0];
         const float gradient_15 = gradient[0];
-        for (int64_t w1_1 = 0; w1_1 < 4; w1_1 += 4) {
-            const ints_any t_0 = w1_1 + lane_any;
-            store_any(gradient_5 + w1_1, ((pick_any(__builtin_convertvector(t_0 == 0, mask_any),
+        for (int64_t w1_axis_1 = 0; w1_axis_1 < 4; w1_axis_1 += 4) {
+            const ints_any t_0 = w1_axis_1 + lane_any;
+            store_any(gradient_5 + w1_axis_1, ((pick_any(__builtin_convertvector(t_0 == 0, mask_any),
                 splat_any(gradient_4_1), splat_any(0.0f)) + pick_any(__builtin_convertvector(t_0 == 1, mask_any),
                 splat_any(gradient_3_2), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_0 == 2, mask_any),
                 splat_any(gradient_2_3), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_0 == 3, mask_any),
                 splat_any(gradient_15), splat_any(0.0f)));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_7 = gradient_6 */
         const float gradient_6_16 = gradient_6[0];
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_7 + one, splat_any(gradient_6_16));
         }
     }
-    if (dthreshold) {
+    if (dthreshold_array) {
         /* gradient_9 = gradient_8 */
         const float gradient_8_17 = gradient_8[0];
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_9 + one, splat_any(gradient_8_17));
         }
     }
-    if (dshift) {
-        /* gradient_14 = ((select(shift_1 == 0, gradient_13, 0.0f) + select(shift_1 == 1, gradient_12,
-           0.0f)) + select(shift_1 == 2, gradie ... */
+    if (dshift_array) {
+        /* gradient_14 = ((select(shift_axis_1 == 0, gradient_13, 0.0f) + select(shift_axis_1 == 1, gradient_12,
+           0.0f)) + select(shift_axis ... */
         const float gradient_13_19 = gradient_13[0];
         const float gradient_12_20 = gradient_12[0];
         const float gradient_11_21 = gradient_11[0];
         const float gradient_10_22 = gradient_10[0];
-        for (int64_t shift_1 = 0; shift_1 < 4; shift_1 += 4) {
-            const ints_any t_18 = shift_1 + lane_any;
-            store_any(gradient_14 + shift_1, ((pick_any(__builtin_convertvector(t_18 == 0, mask_any),
+        for (int64_t shift_axis_1 = 0; shift_axis_1 < 4; shift_axis_1 += 4) {
+            const ints_any t_18 = shift_axis_1 + lane_any;
+            store_any(gradient_14 + shift_axis_1, ((pick_any(__builtin_convertvector(t_18 == 0, mask_any),
                 splat_any(gradient_13_19), splat_any(0.0f)) + pick_any(__builtin_convertvector(t_18 == 1, mask_any),
                 splat_any(gradient_12_20), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_18 == 2, mask_any),
                 splat_any(gradient_11_21), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_18 == 3, mask_any),
                 splat_any(gradient_10_22), splat_any(0.0f)));
         }
     }
-    if (dw1) {
-        /* dw1 = gradient_5 */
-        for (int64_t w1_1 = 0; w1_1 < 4; w1_1++)
-            dw1[w1_1] = gradient_5[w1_1];
+    if (dw1_array) {
+        /* dw1_array = gradient_5 */
+        for (int64_t w1_axis_1 = 0; w1_axis_1 < 4; w1_axis_1++)
+            dw1_array[w1_axis_1] = gradient_5[w1_axis_1];
     }
-    if (dc) {
-        /* dc = gradient_7 */
+    if (dc_array) {
+        /* dc_array = gradient_7 */
         for (int64_t one = 0; one < 1; one++)
-            dc[one] = gradient_7[one];
+            dc_array[one] = gradient_7[one];
     }
-    if (dthreshold) {
-        /* dthreshold = gradient_9 */
+    if (dthreshold_array) {
+        /* dthreshold_array = gradient_9 */
         for (int64_t one = 0; one < 1; one++)
-            dthreshold[one] = gradient_9[one];
+            dthreshold_array[one] = gradient_9[one];
     }
-    if (dshift) {
-        /* dshift = gradient_14 */
-        for (int64_t shift_1 = 0; shift_1 < 4; shift_1++)
-            dshift[shift_1] = gradient_14[shift_1];
+    if (dshift_array) {
+        /* dshift_array = gradient_14 */
+        for (int64_t shift_axis_1 = 0; shift_axis_1 < 4; shift_axis_1++)
+            dshift_array[shift_axis_1] = gradient_14[shift_axis_1];
     }
 }
 
@@ -10369,8 +10390,9 @@ INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_
     call->partial_9 || call->partial_10 || call->partial_11 || call->partial_12 || call->partial_13 || call->partial_14;
     }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->doffset || call->dw2; }
-INLINE int wanted_3(const struct call *call) { return call->dw1 || call->dc || call->dthreshold || call->dshift; }
+INLINE int wanted_2(const struct call *call) { return call->doffset_array || call->dw2_array; }
+INLINE int wanted_3(const struct call *call) { return call->dw1_array || call->dc_array || call->dthreshold_array ||
+    call->dshift_array; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -10475,42 +10497,42 @@ static size_t set_totals(struct call *call, const struct softmax_fire_gradients 
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->doffset = to->offset;
-        call->dw2 = to->w2;
-        call->dw1 = to->w1;
-        call->dc = to->c;
-        call->dthreshold = to->threshold;
-        call->dshift = to->shift;
+        call->doffset_array = to->offset;
+        call->dw2_array = to->w2;
+        call->dw1_array = to->w1;
+        call->dc_array = to->c;
+        call->dthreshold_array = to->threshold;
+        call->dshift_array = to->shift;
     }
-    if (call->doffset) call->partial_0 = (float *)(void *)(left + at);
+    if (call->doffset_array) call->partial_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw2) call->partial_1 = (float *)(void *)(left + at);
+    if (call->dw2_array) call->partial_1 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw2) call->partial_2 = (float *)(void *)(left + at);
+    if (call->dw2_array) call->partial_2 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw2) call->partial_3 = (float *)(void *)(left + at);
+    if (call->dw2_array) call->partial_3 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw2) call->partial_4 = (float *)(void *)(left + at);
+    if (call->dw2_array) call->partial_4 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw1) call->partial_5 = (float *)(void *)(left + at);
+    if (call->dw1_array) call->partial_5 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw1) call->partial_6 = (float *)(void *)(left + at);
+    if (call->dw1_array) call->partial_6 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw1) call->partial_7 = (float *)(void *)(left + at);
+    if (call->dw1_array) call->partial_7 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dw1) call->partial_8 = (float *)(void *)(left + at);
+    if (call->dw1_array) call->partial_8 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dc) call->partial_9 = (float *)(void *)(left + at);
+    if (call->dc_array) call->partial_9 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dthreshold) call->partial_10 = (float *)(void *)(left + at);
+    if (call->dthreshold_array) call->partial_10 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dshift) call->partial_11 = (float *)(void *)(left + at);
+    if (call->dshift_array) call->partial_11 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dshift) call->partial_12 = (float *)(void *)(left + at);
+    if (call->dshift_array) call->partial_12 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dshift) call->partial_13 = (float *)(void *)(left + at);
+    if (call->dshift_array) call->partial_13 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dshift) call->partial_14 = (float *)(void *)(left + at);
+    if (call->dshift_array) call->partial_14 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
     if (at > most) most = at;
     at = 0;

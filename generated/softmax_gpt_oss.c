@@ -104,7 +104,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct softmax_gpt_oss_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *dsink;
+    float *dsink_array;
     float *partial_0;
     float *sum_0; /* [B,H,n_q,64], or NULL */
     /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
@@ -857,7 +857,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -1051,7 +1051,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_18 = sink[0] * 1.442695f;
+            const float t_18 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_max_17 = load_v4(row_max + i);
                 const vec_v4 t_19 = max_nan_v4(row_max_17, splat_v4(t_18));
@@ -1066,7 +1066,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_24 = sink[0] * 1.442695f;
+                const float t_24 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 row_max_23 = load_v4(row_max + i);
                     const vec_v4 t_25 = max_nan_v4(row_max_23, splat_v4(t_24));
@@ -1376,8 +1376,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_stride_0 = call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_array_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
@@ -1390,7 +1390,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
             const float carried_max_23 = carried_max[r];
-            const float t_24 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
+            const float t_24 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
             const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
             const float t_26 = exp2f(carried_max_23 - t_25);
             const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
@@ -1454,7 +1454,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -1612,7 +1612,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_16 = sink[0] * 1.442695f;
+            const float t_16 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_max_15 = load_v4(row_max + i);
                 const vec_v4 t_17 = max_nan_v4(row_max_15, splat_v4(t_16));
@@ -1995,7 +1995,7 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     const float *const out = call->out + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_batch = call->p.out.batch;
@@ -2032,7 +2032,7 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
             /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
-            const float t_0 = sink[0] * 1.442695f;
+            const float t_0 = sink_array[0] * 1.442695f;
             for (int64_t one = 0; one < 1; one++) {
                 for (int64_t e = 0; e < 64; e++) {
                     vec_v4 lane_sums = splat_v4(0);
@@ -2125,7 +2125,7 @@ TARGET_v4 static void softmax_gpt_oss_totals1_v4(const struct call *call, int64_
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
     float *const gradient = (float *)(void *)(work + 0); /* [one: 16] */
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 16] */
-    float *const dsink = call->dsink ? call->dsink + (g * members + m) * 1 : NULL;
+    float *const dsink_array = call->dsink_array ? call->dsink_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
     for (int64_t one = 0; one < 1; one++)
@@ -2148,10 +2148,10 @@ TARGET_v4 static void softmax_gpt_oss_totals1_v4(const struct call *call, int64_
     for (int64_t one = 0; one < 1; one += 16) {
         store_v4(gradient_2 + one, splat_v4(gradient_0));
     }
-    if (dsink) {
-        /* dsink = gradient_2 */
+    if (dsink_array) {
+        /* dsink_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            dsink[one] = gradient_2[one];
+            dsink_array[one] = gradient_2[one];
     }
 }
 
@@ -2220,7 +2220,7 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
     float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
     float *const query = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
@@ -2354,7 +2354,7 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
        sink * 1.44269 ... */
-    const float t_15 = sink[0] * 1.442695f;
+    const float t_15 = sink_array[0] * 1.442695f;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 row_max_14 = load_v4(row_max + i);
         const vec_v4 t_16 = max_nan_v4(row_max_14, splat_v4(t_15));
@@ -2634,8 +2634,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_stride_0 = call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_array_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
@@ -2648,7 +2648,7 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
             const float carried_max_20 = carried_max[r];
-            const float t_21 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
+            const float t_21 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
             const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
             const float t_23 = exp2f(carried_max_20 - t_22);
             const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
@@ -3335,7 +3335,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -3529,7 +3529,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_18 = sink[0] * 1.442695f;
+            const float t_18 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_max_17 = load_v3(row_max + i);
                 const vec_v3 t_19 = max_nan_v3(row_max_17, splat_v3(t_18));
@@ -3544,7 +3544,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_24 = sink[0] * 1.442695f;
+                const float t_24 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 row_max_23 = load_v3(row_max + i);
                     const vec_v3 t_25 = max_nan_v3(row_max_23, splat_v3(t_24));
@@ -3854,8 +3854,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_stride_0 = call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_array_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
@@ -3868,7 +3868,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
             const float carried_max_23 = carried_max[r];
-            const float t_24 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
+            const float t_24 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
             const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
             const float t_26 = exp2f(carried_max_23 - t_25);
             const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
@@ -3932,7 +3932,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -4090,7 +4090,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_16 = sink[0] * 1.442695f;
+            const float t_16 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_max_15 = load_v3(row_max + i);
                 const vec_v3 t_17 = max_nan_v3(row_max_15, splat_v3(t_16));
@@ -4472,7 +4472,7 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     const float *const out = call->out + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_batch = call->p.out.batch;
@@ -4509,7 +4509,7 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
             /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
-            const float t_0 = sink[0] * 1.442695f;
+            const float t_0 = sink_array[0] * 1.442695f;
             for (int64_t one = 0; one < 1; one++) {
                 for (int64_t e = 0; e < 64; e++) {
                     vec_v3 lane_sums = splat_v3(0);
@@ -4602,7 +4602,7 @@ TARGET_v3 static void softmax_gpt_oss_totals1_v3(const struct call *call, int64_
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
     float *const gradient = (float *)(void *)(work + 0); /* [one: 8] */
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 8] */
-    float *const dsink = call->dsink ? call->dsink + (g * members + m) * 1 : NULL;
+    float *const dsink_array = call->dsink_array ? call->dsink_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
     for (int64_t one = 0; one < 1; one++)
@@ -4625,10 +4625,10 @@ TARGET_v3 static void softmax_gpt_oss_totals1_v3(const struct call *call, int64_
     for (int64_t one = 0; one < 1; one += 8) {
         store_v3(gradient_2 + one, splat_v3(gradient_0));
     }
-    if (dsink) {
-        /* dsink = gradient_2 */
+    if (dsink_array) {
+        /* dsink_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            dsink[one] = gradient_2[one];
+            dsink_array[one] = gradient_2[one];
     }
 }
 
@@ -4697,7 +4697,7 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
     float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
     float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
@@ -4831,7 +4831,7 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
        sink * 1.44269 ... */
-    const float t_15 = sink[0] * 1.442695f;
+    const float t_15 = sink_array[0] * 1.442695f;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 row_max_14 = load_v3(row_max + i);
         const vec_v3 t_16 = max_nan_v3(row_max_14, splat_v3(t_15));
@@ -5111,8 +5111,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_stride_0 = call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_array_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
@@ -5125,7 +5125,7 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
             const float carried_max_20 = carried_max[r];
-            const float t_21 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
+            const float t_21 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
             const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
             const float t_23 = exp2f(carried_max_20 - t_22);
             const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
@@ -5794,7 +5794,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -5988,7 +5988,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_18 = sink[0] * 1.442695f;
+            const float t_18 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_max_17 = load_any(row_max + i);
                 const vec_any t_19 = max_nan_any(row_max_17, splat_any(t_18));
@@ -6003,7 +6003,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_24 = sink[0] * 1.442695f;
+                const float t_24 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any row_max_23 = load_any(row_max + i);
                     const vec_any t_25 = max_nan_any(row_max_23, splat_any(t_24));
@@ -6313,8 +6313,8 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_stride_0 = call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_array_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
@@ -6327,7 +6327,7 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
             const float carried_max_23 = carried_max[r];
-            const float t_24 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
+            const float t_24 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
             const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
             const float t_26 = exp2f(carried_max_23 - t_25);
             const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
@@ -6391,7 +6391,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -6549,7 +6549,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_16 = sink[0] * 1.442695f;
+            const float t_16 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_max_15 = load_any(row_max + i);
                 const vec_any t_17 = max_nan_any(row_max_15, splat_any(t_16));
@@ -6932,7 +6932,7 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     const float *const out = call->out + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_batch = call->p.out.batch;
@@ -6969,7 +6969,7 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
             /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
-            const float t_0 = sink[0] * 1.442695f;
+            const float t_0 = sink_array[0] * 1.442695f;
             for (int64_t one = 0; one < 1; one++) {
                 for (int64_t e = 0; e < 64; e++) {
                     vec_any lane_sums = splat_any(0);
@@ -7063,7 +7063,7 @@ static void softmax_gpt_oss_totals1_any(const struct call *call, int64_t task, u
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
     float *const gradient = (float *)(void *)(work + 0); /* [one: 4] */
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 4] */
-    float *const dsink = call->dsink ? call->dsink + (g * members + m) * 1 : NULL;
+    float *const dsink_array = call->dsink_array ? call->dsink_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
     for (int64_t one = 0; one < 1; one++)
@@ -7086,10 +7086,10 @@ static void softmax_gpt_oss_totals1_any(const struct call *call, int64_t task, u
     for (int64_t one = 0; one < 1; one += 4) {
         store_any(gradient_2 + one, splat_any(gradient_0));
     }
-    if (dsink) {
-        /* dsink = gradient_2 */
+    if (dsink_array) {
+        /* dsink_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            dsink[one] = gradient_2[one];
+            dsink_array[one] = gradient_2[one];
     }
 }
 
@@ -7158,7 +7158,7 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
     float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
     float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
@@ -7293,7 +7293,7 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
        sink * 1.44269 ... */
-    const float t_15 = sink[0] * 1.442695f;
+    const float t_15 = sink_array[0] * 1.442695f;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any row_max_14 = load_any(row_max + i);
         const vec_any t_16 = max_nan_any(row_max_14, splat_any(t_15));
@@ -7573,8 +7573,8 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_stride_0 = call->at.sink[0];
+    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_array_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
@@ -7587,7 +7587,7 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
             const float carried_max_20 = carried_max[r];
-            const float t_21 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
+            const float t_21 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
             const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
             const float t_23 = exp2f(carried_max_20 - t_22);
             const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
@@ -8004,7 +8004,7 @@ int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct sof
 INLINE int wanted_0(const struct call *call) { return call->dk || call->dv || call->sum_0; }
 INLINE int wanted_1(const struct call *call) { return call->partial_0 != NULL; }
 INLINE int wanted_2(const struct call *call) { return call->dq != NULL; }
-INLINE int wanted_3(const struct call *call) { return call->dsink != NULL; }
+INLINE int wanted_3(const struct call *call) { return call->dsink_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -8109,9 +8109,9 @@ static size_t set_totals(struct call *call, const struct softmax_gpt_oss_gradien
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dsink = to->sink;
+        call->dsink_array = to->sink;
     }
-    if (call->dsink) call->partial_0 = (float *)(void *)(left + at);
+    if (call->dsink_array) call->partial_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
     if (at > most) most = at;
     at = 0;

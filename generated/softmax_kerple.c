@@ -89,8 +89,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct softmax_kerple_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *da;
-    float *dc;
+    float *da_array;
+    float *dc_array;
     float *partial_0;
     float *partial_1;
 };
@@ -762,8 +762,8 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -807,8 +807,8 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
-        const float t_0 = fabsf(a[0]);
-        const float t_1 = fabsf(c[0]);
+        const float t_0 = fabsf(a_array[0]);
+        const float t_1 = fabsf(c_array[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_3 = __builtin_convertvector(((i0 + i + lane_v4) + t_2) - j0, vec_v4);
@@ -986,10 +986,10 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0];
-    const int64_t a_stride_0 = call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0];
-    const int64_t c_stride_0 = call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0];
+    const int64_t a_array_stride_0 = call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0];
+    const int64_t c_array_stride_0 = call->at.c[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1017,9 +1017,9 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a[(r / n_q) * a_stride_0]) *
-                    log1p_v4(fabsf(c[(r / n_q) * c_stride_0]) * (abs_v4(__builtin_convertvector(((r % n_q) + n_k - n_q)
-                    - t_0, vec_v4)) * 1.0f))) * 1.442695f));
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
+                    a_array_stride_0]) * log1p_v4(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
+                    (abs_v4(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v4)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -1238,8 +1238,8 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1270,8 +1270,8 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
-        const float t_0 = fabsf(a[0]);
-        const float t_1 = fabsf(c[0]);
+        const float t_0 = fabsf(a_array[0]);
+        const float t_1 = fabsf(c_array[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_3 = __builtin_convertvector(((i0 + i + lane_v4) + t_2) - j0, vec_v4);
@@ -1413,8 +1413,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1501,11 +1501,11 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                    saved_0_tile); score_2 = s ... */
-                const float a_1 = a[0];
-                const float t_2 = fabsf(a_1);
-                const float t_3 = fabsf(c[0]);
+                const float a_array_1 = a_array[0];
+                const float t_2 = fabsf(a_array_1);
+                const float t_3 = fabsf(c_array[0]);
                 const int64_t t_4 = n_k - n_q;
-                const float t_12 = (a_1 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_12 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 t_5 = __builtin_convertvector(((i0 + i + lane_v4) + t_4) - j0, vec_v4);
                     const vec_v4 saved_0_tile_7 = load_v4(saved_0_tile + i);
@@ -1525,11 +1525,11 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
                        1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
-                    const float t_13 = fabsf(a[0]);
-                    const float c_14 = c[0];
-                    const float t_15 = (c_14 < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_13 = fabsf(a_array[0]);
+                    const float c_array_14 = c_array[0];
+                    const float t_15 = (c_array_14 < 0.0f) ? (-1.0f) : 1.0f;
                     const int64_t t_16 = n_k - n_q;
-                    const float t_18 = fabsf(c_14);
+                    const float t_18 = fabsf(c_array_14);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 t_17 = __builtin_convertvector(((i0 + i + lane_v4) + t_16) - j0, vec_v4);
                         const vec_v4 t_19 = __builtin_convertvector(((i0 + i + lane_v4) + t_16) - j0, vec_v4);
@@ -1713,10 +1713,10 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0];
-    const int64_t a_stride_0 = call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0];
-    const int64_t c_stride_0 = call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0];
+    const int64_t a_array_stride_0 = call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0];
+    const int64_t c_array_stride_0 = call->at.c[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1780,8 +1780,8 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
             }
             /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
-            const float t_0 = fabsf(a[m * a_stride_0]);
-            const float t_1 = fabsf(c[m * c_stride_0]);
+            const float t_0 = fabsf(a_array[m * a_array_stride_0]);
+            const float t_1 = fabsf(c_array[m * c_array_stride_0]);
             const int64_t t_2 = i0 + n_k - n_q;
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v4), vec_v4);
@@ -1908,23 +1908,23 @@ TARGET_v4 static void softmax_kerple_totals1_v4(const struct call *call, int64_t
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 16] */
     float *const gradient_3 = (float *)(void *)(work + 0); /* [one: 16] */
     float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 16] */
-    float *const da = call->da ? call->da + (g * members + m) * 1 : NULL;
-    float *const dc = call->dc ? call->dc + (g * members + m) * 1 : NULL;
+    float *const da_array = call->da_array ? call->da_array + (g * members + m) * 1 : NULL;
+    float *const dc_array = call->dc_array ? call->dc_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
     float *const partial_1_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 16] */
-    if (da) {
+    if (da_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
     }
-    if (dc) {
+    if (dc_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_1_tile[unit16 * 16 + one] = partial_1[unit16 + one];
     }
-    if (da) {
+    if (da_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient + one, splat_v4(0.0f));
@@ -1943,7 +1943,7 @@ TARGET_v4 static void softmax_kerple_totals1_v4(const struct call *call, int64_t
             store_v4(gradient_2 + one, splat_v4(gradient_0));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_3 = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
             store_v4(gradient_3 + one, splat_v4(0.0f));
@@ -1962,15 +1962,15 @@ TARGET_v4 static void softmax_kerple_totals1_v4(const struct call *call, int64_t
             store_v4(gradient_4 + one, splat_v4(gradient_3_1));
         }
     }
-    if (da) {
-        /* da = gradient_2 */
+    if (da_array) {
+        /* da_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            da[one] = gradient_2[one];
+            da_array[one] = gradient_2[one];
     }
-    if (dc) {
-        /* dc = gradient_4 */
+    if (dc_array) {
+        /* dc_array = gradient_4 */
         for (int64_t one = 0; one < 1; one++)
-            dc[one] = gradient_4[one];
+            dc_array[one] = gradient_4[one];
     }
 }
 #endif
@@ -2560,8 +2560,8 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2605,8 +2605,8 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
-        const float t_0 = fabsf(a[0]);
-        const float t_1 = fabsf(c[0]);
+        const float t_0 = fabsf(a_array[0]);
+        const float t_1 = fabsf(c_array[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_3 = __builtin_convertvector(((i0 + i + lane_v3) + t_2) - j0, vec_v3);
@@ -2788,10 +2788,10 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0];
-    const int64_t a_stride_0 = call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0];
-    const int64_t c_stride_0 = call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0];
+    const int64_t a_array_stride_0 = call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0];
+    const int64_t c_array_stride_0 = call->at.c[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2819,9 +2819,9 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a[(r / n_q) * a_stride_0]) *
-                    log1p_v3(fabsf(c[(r / n_q) * c_stride_0]) * (abs_v3(__builtin_convertvector(((r % n_q) + n_k - n_q)
-                    - t_0, vec_v3)) * 1.0f))) * 1.442695f));
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
+                    a_array_stride_0]) * log1p_v3(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
+                    (abs_v3(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v3)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -3040,8 +3040,8 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -3072,8 +3072,8 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
-        const float t_0 = fabsf(a[0]);
-        const float t_1 = fabsf(c[0]);
+        const float t_0 = fabsf(a_array[0]);
+        const float t_1 = fabsf(c_array[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_3 = __builtin_convertvector(((i0 + i + lane_v3) + t_2) - j0, vec_v3);
@@ -3219,8 +3219,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -3307,11 +3307,11 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                    saved_0_tile); score_2 = s ... */
-                const float a_1 = a[0];
-                const float t_2 = fabsf(a_1);
-                const float t_3 = fabsf(c[0]);
+                const float a_array_1 = a_array[0];
+                const float t_2 = fabsf(a_array_1);
+                const float t_3 = fabsf(c_array[0]);
                 const int64_t t_4 = n_k - n_q;
-                const float t_12 = (a_1 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_12 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 t_5 = __builtin_convertvector(((i0 + i + lane_v3) + t_4) - j0, vec_v3);
                     const vec_v3 saved_0_tile_7 = load_v3(saved_0_tile + i);
@@ -3331,11 +3331,11 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
                        1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
-                    const float t_13 = fabsf(a[0]);
-                    const float c_14 = c[0];
-                    const float t_15 = (c_14 < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_13 = fabsf(a_array[0]);
+                    const float c_array_14 = c_array[0];
+                    const float t_15 = (c_array_14 < 0.0f) ? (-1.0f) : 1.0f;
                     const int64_t t_16 = n_k - n_q;
-                    const float t_18 = fabsf(c_14);
+                    const float t_18 = fabsf(c_array_14);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 t_17 = __builtin_convertvector(((i0 + i + lane_v3) + t_16) - j0, vec_v3);
                         const vec_v3 t_19 = __builtin_convertvector(((i0 + i + lane_v3) + t_16) - j0, vec_v3);
@@ -3519,10 +3519,10 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0];
-    const int64_t a_stride_0 = call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0];
-    const int64_t c_stride_0 = call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0];
+    const int64_t a_array_stride_0 = call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0];
+    const int64_t c_array_stride_0 = call->at.c[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3586,8 +3586,8 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
             }
             /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
-            const float t_0 = fabsf(a[m * a_stride_0]);
-            const float t_1 = fabsf(c[m * c_stride_0]);
+            const float t_0 = fabsf(a_array[m * a_array_stride_0]);
+            const float t_1 = fabsf(c_array[m * c_array_stride_0]);
             const int64_t t_2 = i0 + n_k - n_q;
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v3), vec_v3);
@@ -3714,23 +3714,23 @@ TARGET_v3 static void softmax_kerple_totals1_v3(const struct call *call, int64_t
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 8] */
     float *const gradient_3 = (float *)(void *)(work + 0); /* [one: 8] */
     float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 8] */
-    float *const da = call->da ? call->da + (g * members + m) * 1 : NULL;
-    float *const dc = call->dc ? call->dc + (g * members + m) * 1 : NULL;
+    float *const da_array = call->da_array ? call->da_array + (g * members + m) * 1 : NULL;
+    float *const dc_array = call->dc_array ? call->dc_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
     float *const partial_1_tile = (float *)(void *)(work + 576); /* [unit16: 16, one: 8] */
-    if (da) {
+    if (da_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
     }
-    if (dc) {
+    if (dc_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_1_tile[unit16 * 8 + one] = partial_1[unit16 + one];
     }
-    if (da) {
+    if (da_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient + one, splat_v3(0.0f));
@@ -3749,7 +3749,7 @@ TARGET_v3 static void softmax_kerple_totals1_v3(const struct call *call, int64_t
             store_v3(gradient_2 + one, splat_v3(gradient_0));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_3 = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
             store_v3(gradient_3 + one, splat_v3(0.0f));
@@ -3768,15 +3768,15 @@ TARGET_v3 static void softmax_kerple_totals1_v3(const struct call *call, int64_t
             store_v3(gradient_4 + one, splat_v3(gradient_3_1));
         }
     }
-    if (da) {
-        /* da = gradient_2 */
+    if (da_array) {
+        /* da_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            da[one] = gradient_2[one];
+            da_array[one] = gradient_2[one];
     }
-    if (dc) {
-        /* dc = gradient_4 */
+    if (dc_array) {
+        /* dc_array = gradient_4 */
         for (int64_t one = 0; one < 1; one++)
-            dc[one] = gradient_4[one];
+            dc_array[one] = gradient_4[one];
     }
 }
 #endif
@@ -4350,8 +4350,8 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4395,8 +4395,8 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
-        const float t_0 = fabsf(a[0]);
-        const float t_1 = fabsf(c[0]);
+        const float t_0 = fabsf(a_array[0]);
+        const float t_1 = fabsf(c_array[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_3 = __builtin_convertvector(((i0 + i + lane_any) + t_2) - j0, vec_any);
@@ -4579,10 +4579,10 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0];
-    const int64_t a_stride_0 = call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0];
-    const int64_t c_stride_0 = call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0];
+    const int64_t a_array_stride_0 = call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0];
+    const int64_t c_array_stride_0 = call->at.c[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4610,9 +4610,9 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a[(r / n_q) * a_stride_0]) *
-                    log1p_any(fabsf(c[(r / n_q) * c_stride_0]) * (abs_any(__builtin_convertvector(((r % n_q) + n_k -
-                    n_q) - t_0, vec_any)) * 1.0f))) * 1.442695f));
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
+                    a_array_stride_0]) * log1p_any(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
+                    (abs_any(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_any)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -4831,8 +4831,8 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4863,8 +4863,8 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
-        const float t_0 = fabsf(a[0]);
-        const float t_1 = fabsf(c[0]);
+        const float t_0 = fabsf(a_array[0]);
+        const float t_1 = fabsf(c_array[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_3 = __builtin_convertvector(((i0 + i + lane_any) + t_2) - j0, vec_any);
@@ -5011,8 +5011,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -5099,11 +5099,11 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                    saved_0_tile); score_2 = s ... */
-                const float a_1 = a[0];
-                const float t_2 = fabsf(a_1);
-                const float t_3 = fabsf(c[0]);
+                const float a_array_1 = a_array[0];
+                const float t_2 = fabsf(a_array_1);
+                const float t_3 = fabsf(c_array[0]);
                 const int64_t t_4 = n_k - n_q;
-                const float t_12 = (a_1 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_12 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any t_5 = __builtin_convertvector(((i0 + i + lane_any) + t_4) - j0, vec_any);
                     const vec_any saved_0_tile_7 = load_any(saved_0_tile + i);
@@ -5123,11 +5123,11 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
                        1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
-                    const float t_13 = fabsf(a[0]);
-                    const float c_14 = c[0];
-                    const float t_15 = (c_14 < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_13 = fabsf(a_array[0]);
+                    const float c_array_14 = c_array[0];
+                    const float t_15 = (c_array_14 < 0.0f) ? (-1.0f) : 1.0f;
                     const int64_t t_16 = n_k - n_q;
-                    const float t_18 = fabsf(c_14);
+                    const float t_18 = fabsf(c_array_14);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any t_17 = __builtin_convertvector(((i0 + i + lane_any) + t_16) - j0, vec_any);
                         const vec_any t_19 = __builtin_convertvector(((i0 + i + lane_any) + t_16) - j0, vec_any);
@@ -5311,10 +5311,10 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members * call->at.a[0];
-    const int64_t a_stride_0 = call->at.a[0];
-    const float *const c = call->params->c + g * members * call->at.c[0];
-    const int64_t c_stride_0 = call->at.c[0];
+    const float *const a_array = call->params->a + g * members * call->at.a[0];
+    const int64_t a_array_stride_0 = call->at.a[0];
+    const float *const c_array = call->params->c + g * members * call->at.c[0];
+    const int64_t c_array_stride_0 = call->at.c[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -5378,8 +5378,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
             }
             /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
-            const float t_0 = fabsf(a[m * a_stride_0]);
-            const float t_1 = fabsf(c[m * c_stride_0]);
+            const float t_0 = fabsf(a_array[m * a_array_stride_0]);
+            const float t_1 = fabsf(c_array[m * c_array_stride_0]);
             const int64_t t_2 = i0 + n_k - n_q;
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_any), vec_any);
@@ -5506,23 +5506,23 @@ static void softmax_kerple_totals1_any(const struct call *call, int64_t task, un
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 4] */
     float *const gradient_3 = (float *)(void *)(work + 0); /* [one: 4] */
     float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 4] */
-    float *const da = call->da ? call->da + (g * members + m) * 1 : NULL;
-    float *const dc = call->dc ? call->dc + (g * members + m) * 1 : NULL;
+    float *const da_array = call->da_array ? call->da_array + (g * members + m) * 1 : NULL;
+    float *const dc_array = call->dc_array ? call->dc_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
     float *const partial_1_tile = (float *)(void *)(work + 320); /* [unit16: 16, one: 4] */
-    if (da) {
+    if (da_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
     }
-    if (dc) {
+    if (dc_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
         for (int64_t one = 0; one < 1; one++)
             for (int64_t unit16 = 0; unit16 < 16; unit16++)
                 partial_1_tile[unit16 * 4 + one] = partial_1[unit16 + one];
     }
-    if (da) {
+    if (da_array) {
         /* gradient = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient + one, splat_any(0.0f));
@@ -5541,7 +5541,7 @@ static void softmax_kerple_totals1_any(const struct call *call, int64_t task, un
             store_any(gradient_2 + one, splat_any(gradient_0));
         }
     }
-    if (dc) {
+    if (dc_array) {
         /* gradient_3 = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
             store_any(gradient_3 + one, splat_any(0.0f));
@@ -5560,15 +5560,15 @@ static void softmax_kerple_totals1_any(const struct call *call, int64_t task, un
             store_any(gradient_4 + one, splat_any(gradient_3_1));
         }
     }
-    if (da) {
-        /* da = gradient_2 */
+    if (da_array) {
+        /* da_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            da[one] = gradient_2[one];
+            da_array[one] = gradient_2[one];
     }
-    if (dc) {
-        /* dc = gradient_4 */
+    if (dc_array) {
+        /* dc_array = gradient_4 */
         for (int64_t one = 0; one < 1; one++)
-            dc[one] = gradient_4[one];
+            dc_array[one] = gradient_4[one];
     }
 }
 
@@ -5901,7 +5901,7 @@ int softmax_kerple_forward(const struct attn_problem *problem, const struct soft
    computes some of the gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_0 || call->partial_1; }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->da || call->dc; }
+INLINE int wanted_2(const struct call *call) { return call->da_array || call->dc_array; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -5993,12 +5993,12 @@ static size_t set_totals(struct call *call, const struct softmax_kerple_gradient
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->da = to->a;
-        call->dc = to->c;
+        call->da_array = to->a;
+        call->dc_array = to->c;
     }
-    if (call->da) call->partial_0 = (float *)(void *)(left + at);
+    if (call->da_array) call->partial_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (call->dc) call->partial_1 = (float *)(void *)(left + at);
+    if (call->dc_array) call->partial_1 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
     if (at > most) most = at;
     at = 0;

@@ -715,7 +715,7 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
+    const float *const slope_array = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -758,13 +758,13 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score - ((slope * (((i + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
-        const float slope_0 = slope[0];
+        const float slope_array_0 = slope_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_2 = __builtin_convertvector(((i0 + i + lane_v4) + t_1) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((slope_0 * ((t_2 - (float)j) * 1.0f)) *
-                    1.442695f));
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((slope_array_0 * ((t_2 - (float)j) * 1.0f))
+                    * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -923,8 +923,8 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_stride_0 = call->at.slope[0];
+    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
+    const int64_t slope_array_stride_0 = call->at.slope[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -952,8 +952,9 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (((slope[(r / n_q) * slope_stride_0]) *
-                    (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v4) * 1.0f)) * 1.442695f));
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (((slope_array[(r / n_q) *
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    vec_v4) * 1.0f)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -1708,7 +1709,7 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
+    const float *const slope_array = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1751,13 +1752,13 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score - ((slope * (((i + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
-        const float slope_0 = slope[0];
+        const float slope_array_0 = slope_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_2 = __builtin_convertvector(((i0 + i + lane_v3) + t_1) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((slope_0 * ((t_2 - (float)j) * 1.0f)) *
-                    1.442695f));
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((slope_array_0 * ((t_2 - (float)j) * 1.0f))
+                    * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1920,8 +1921,8 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_stride_0 = call->at.slope[0];
+    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
+    const int64_t slope_array_stride_0 = call->at.slope[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1949,8 +1950,9 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (((slope[(r / n_q) * slope_stride_0]) *
-                    (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v3) * 1.0f)) * 1.442695f));
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (((slope_array[(r / n_q) *
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    vec_v3) * 1.0f)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -2689,7 +2691,7 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
+    const float *const slope_array = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2732,13 +2734,13 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score - ((slope * (((i + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
-        const float slope_0 = slope[0];
+        const float slope_array_0 = slope_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_2 = __builtin_convertvector(((i0 + i + lane_any) + t_1) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((slope_0 * ((t_2 - (float)j) * 1.0f)) *
-                    1.442695f));
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((slope_array_0 * ((t_2 - (float)j) *
+                    1.0f)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -2902,8 +2904,8 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_stride_0 = call->at.slope[0];
+    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
+    const int64_t slope_array_stride_0 = call->at.slope[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2931,8 +2933,9 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (((slope[(r / n_q) * slope_stride_0]) *
-                    (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_any) * 1.0f)) * 1.442695f));
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (((slope_array[(r / n_q) *
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    vec_any) * 1.0f)) * 1.442695f));
             }
         }
         /* old_max = state_max */

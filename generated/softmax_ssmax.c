@@ -90,7 +90,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct softmax_ssmax_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *dfactor;
+    float *dfactor_array;
     float *partial_0;
 };
 
@@ -752,7 +752,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -796,12 +796,12 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
-        const float factor_0 = factor[0];
+        const float factor_array_0 = factor_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_2 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + t_1, vec_v4) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_0) * t_2) * 1.442695f);
+                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
             }
         }
         /* old_max = row_max */
@@ -973,8 +973,8 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_stride_0 = call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1001,8 +1001,8 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
         /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, ((load_v4(score + r * 144 + j) * (factor[(r / n_q) * factor_stride_0])) *
-                    (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                store_v4(score + r * 144 + j, ((load_v4(score + r * 144 + j) * (factor_array[(r / n_q) *
+                    factor_array_stride_0])) * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
@@ -1221,7 +1221,7 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1252,12 +1252,12 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
-        const float factor_0 = factor[0];
+        const float factor_array_0 = factor_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_2 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + t_1, vec_v4) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_0) * t_2) * 1.442695f);
+                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
             }
         }
         /* old_max = row_max */
@@ -1393,7 +1393,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1471,16 +1471,16 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                     k + b * k_batch + j0 * k_row, k_row);
                 /* weight = exp2(((((score * 0.125f) * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
-                const float factor_1 = factor[0];
+                const float factor_array_1 = factor_array[0];
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 t_3 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + t_2, vec_v4) + 1.0f);
                     const vec_v4 saved_0_tile_4 = load_v4(saved_0_tile + i);
                     const vec_v4 row_0_tile_7 = load_v4(row_0_tile + i);
-                    const vec_v4 t_9 = factor_1 * t_3;
+                    const vec_v4 t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 weight_new5 = exp2_v4(((((score_0 * 0.125f) * factor_1) * t_3) * 1.442695f) -
+                        const vec_v4 weight_new5 = exp2_v4(((((score_0 * 0.125f) * factor_array_1) * t_3) * 1.442695f) -
                             saved_0_tile_4);
                         const vec_v4 score_2_6 = load_v4(score_2 + j * 64 + i);
                         const vec_v4 score_2_new8 = score_2_6 + row_0_tile_7;
@@ -1611,8 +1611,8 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_stride_0 = call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1675,10 +1675,10 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_0 = factor[m * factor_stride_0];
+            const float factor_array_0 = factor_array[m * factor_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * factor_0) *
+                    store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * factor_array_0) *
                         (float)log((double)((i0 + i) + n_k - n_q) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0
                         + i)])));
                 }
@@ -1715,12 +1715,12 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
             }
             if (dk) {
                 /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
-                const float factor_3 = factor[m * factor_stride_0];
+                const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_v4(score + i * 64 + j) * (factor_3 * (float)log((double)((i0 + i) + n_k -
-                            n_q) + 1.0))) * 0.125f));
+                            i)])) * ((load_v4(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) + n_k
+                            - n_q) + 1.0))) * 0.125f));
                     }
                 }
             }
@@ -1798,7 +1798,7 @@ TARGET_v4 static void softmax_ssmax_totals1_v4(const struct call *call, int64_t 
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
     float *const gradient = (float *)(void *)(work + 0); /* [one: 16] */
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 16] */
-    float *const dfactor = call->dfactor ? call->dfactor + (g * members + m) * 1 : NULL;
+    float *const dfactor_array = call->dfactor_array ? call->dfactor_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
     for (int64_t one = 0; one < 1; one++)
@@ -1821,10 +1821,10 @@ TARGET_v4 static void softmax_ssmax_totals1_v4(const struct call *call, int64_t 
     for (int64_t one = 0; one < 1; one += 16) {
         store_v4(gradient_2 + one, splat_v4(gradient_0));
     }
-    if (dfactor) {
-        /* dfactor = gradient_2 */
+    if (dfactor_array) {
+        /* dfactor_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            dfactor[one] = gradient_2[one];
+            dfactor_array[one] = gradient_2[one];
     }
 }
 #endif
@@ -2405,7 +2405,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2449,12 +2449,12 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
-        const float factor_0 = factor[0];
+        const float factor_array_0 = factor_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_2 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + t_1, vec_v3) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_0) * t_2) * 1.442695f);
+                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
             }
         }
         /* old_max = row_max */
@@ -2630,8 +2630,8 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_stride_0 = call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2658,8 +2658,8 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
         /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, ((load_v3(score + r * 144 + j) * (factor[(r / n_q) * factor_stride_0])) *
-                    (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                store_v3(score + r * 144 + j, ((load_v3(score + r * 144 + j) * (factor_array[(r / n_q) *
+                    factor_array_stride_0])) * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
@@ -2878,7 +2878,7 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2909,12 +2909,12 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
-        const float factor_0 = factor[0];
+        const float factor_array_0 = factor_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_2 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + t_1, vec_v3) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_0) * t_2) * 1.442695f);
+                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
             }
         }
         /* old_max = row_max */
@@ -3054,7 +3054,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -3132,16 +3132,16 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                     k + b * k_batch + j0 * k_row, k_row);
                 /* weight = exp2(((((score * 0.125f) * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
-                const float factor_1 = factor[0];
+                const float factor_array_1 = factor_array[0];
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 t_3 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + t_2, vec_v3) + 1.0f);
                     const vec_v3 saved_0_tile_4 = load_v3(saved_0_tile + i);
                     const vec_v3 row_0_tile_7 = load_v3(row_0_tile + i);
-                    const vec_v3 t_9 = factor_1 * t_3;
+                    const vec_v3 t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 weight_new5 = exp2_v3(((((score_0 * 0.125f) * factor_1) * t_3) * 1.442695f) -
+                        const vec_v3 weight_new5 = exp2_v3(((((score_0 * 0.125f) * factor_array_1) * t_3) * 1.442695f) -
                             saved_0_tile_4);
                         const vec_v3 score_2_6 = load_v3(score_2 + j * 64 + i);
                         const vec_v3 score_2_new8 = score_2_6 + row_0_tile_7;
@@ -3272,8 +3272,8 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_stride_0 = call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3336,10 +3336,10 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_0 = factor[m * factor_stride_0];
+            const float factor_array_0 = factor_array[m * factor_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * factor_0) *
+                    store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * factor_array_0) *
                         (float)log((double)((i0 + i) + n_k - n_q) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0
                         + i)])));
                 }
@@ -3376,12 +3376,12 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
             }
             if (dk) {
                 /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
-                const float factor_3 = factor[m * factor_stride_0];
+                const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_v3(score + i * 64 + j) * (factor_3 * (float)log((double)((i0 + i) + n_k -
-                            n_q) + 1.0))) * 0.125f));
+                            i)])) * ((load_v3(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) + n_k
+                            - n_q) + 1.0))) * 0.125f));
                     }
                 }
             }
@@ -3459,7 +3459,7 @@ TARGET_v3 static void softmax_ssmax_totals1_v3(const struct call *call, int64_t 
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
     float *const gradient = (float *)(void *)(work + 0); /* [one: 8] */
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 8] */
-    float *const dfactor = call->dfactor ? call->dfactor + (g * members + m) * 1 : NULL;
+    float *const dfactor_array = call->dfactor_array ? call->dfactor_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
     for (int64_t one = 0; one < 1; one++)
@@ -3482,10 +3482,10 @@ TARGET_v3 static void softmax_ssmax_totals1_v3(const struct call *call, int64_t 
     for (int64_t one = 0; one < 1; one += 8) {
         store_v3(gradient_2 + one, splat_v3(gradient_0));
     }
-    if (dfactor) {
-        /* dfactor = gradient_2 */
+    if (dfactor_array) {
+        /* dfactor_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            dfactor[one] = gradient_2[one];
+            dfactor_array[one] = gradient_2[one];
     }
 }
 #endif
@@ -4050,7 +4050,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4094,12 +4094,12 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
-        const float factor_0 = factor[0];
+        const float factor_array_0 = factor_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_2 = log_any(__builtin_convertvector((i0 + i + lane_any) + t_1, vec_any) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_0) * t_2) * 1.442695f);
+                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
             }
         }
         /* old_max = row_max */
@@ -4275,8 +4275,8 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_stride_0 = call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4303,8 +4303,8 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
         /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, ((load_any(score + r * 144 + j) * (factor[(r / n_q) * factor_stride_0]))
-                    * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                store_any(score + r * 144 + j, ((load_any(score + r * 144 + j) * (factor_array[(r / n_q) *
+                    factor_array_stride_0])) * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
@@ -4522,7 +4522,7 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4553,12 +4553,12 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
-        const float factor_0 = factor[0];
+        const float factor_array_0 = factor_array[0];
         const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_2 = log_any(__builtin_convertvector((i0 + i + lane_any) + t_1, vec_any) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_0) * t_2) * 1.442695f);
+                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
             }
         }
         /* old_max = row_max */
@@ -4699,7 +4699,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -4777,17 +4777,17 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                     k + b * k_batch + j0 * k_row, k_row);
                 /* weight = exp2(((((score * 0.125f) * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
-                const float factor_1 = factor[0];
+                const float factor_array_1 = factor_array[0];
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any t_3 = log_any(__builtin_convertvector((i0 + i + lane_any) + t_2, vec_any) + 1.0f);
                     const vec_any saved_0_tile_4 = load_any(saved_0_tile + i);
                     const vec_any row_0_tile_7 = load_any(row_0_tile + i);
-                    const vec_any t_9 = factor_1 * t_3;
+                    const vec_any t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any weight_new5 = exp2_any(((((score_0 * 0.125f) * factor_1) * t_3) * 1.442695f) -
-                            saved_0_tile_4);
+                        const vec_any weight_new5 = exp2_any(((((score_0 * 0.125f) * factor_array_1) * t_3) * 1.442695f)
+                            - saved_0_tile_4);
                         const vec_any score_2_6 = load_any(score_2 + j * 64 + i);
                         const vec_any score_2_new8 = score_2_6 + row_0_tile_7;
                         store_any(score_2 + j * 64 + i, score_2_new8);
@@ -4917,8 +4917,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_stride_0 = call->at.factor[0];
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -4981,10 +4981,10 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_0 = factor[m * factor_stride_0];
+            const float factor_array_0 = factor_array[m * factor_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * factor_0) *
+                    store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * factor_array_0) *
                         (float)log((double)((i0 + i) + n_k - n_q) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0
                         + i)])));
                 }
@@ -5021,12 +5021,12 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
             }
             if (dk) {
                 /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
-                const float factor_3 = factor[m * factor_stride_0];
+                const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_any(score + i * 64 + j) * (factor_3 * (float)log((double)((i0 + i) + n_k -
-                            n_q) + 1.0))) * 0.125f));
+                            i)])) * ((load_any(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
+                            n_k - n_q) + 1.0))) * 0.125f));
                     }
                 }
             }
@@ -5104,7 +5104,7 @@ static void softmax_ssmax_totals1_any(const struct call *call, int64_t task, uns
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
     float *const gradient = (float *)(void *)(work + 0); /* [one: 4] */
     float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 4] */
-    float *const dfactor = call->dfactor ? call->dfactor + (g * members + m) * 1 : NULL;
+    float *const dfactor_array = call->dfactor_array ? call->dfactor_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
     for (int64_t one = 0; one < 1; one++)
@@ -5127,10 +5127,10 @@ static void softmax_ssmax_totals1_any(const struct call *call, int64_t task, uns
     for (int64_t one = 0; one < 1; one += 4) {
         store_any(gradient_2 + one, splat_any(gradient_0));
     }
-    if (dfactor) {
-        /* dfactor = gradient_2 */
+    if (dfactor_array) {
+        /* dfactor_array = gradient_2 */
         for (int64_t one = 0; one < 1; one++)
-            dfactor[one] = gradient_2[one];
+            dfactor_array[one] = gradient_2[one];
     }
 }
 
@@ -5460,7 +5460,7 @@ int softmax_ssmax_forward(const struct attn_problem *problem, const struct softm
    computes some of the gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_0; }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->dfactor != NULL; }
+INLINE int wanted_2(const struct call *call) { return call->dfactor_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -5552,9 +5552,9 @@ static size_t set_totals(struct call *call, const struct softmax_ssmax_gradients
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dfactor = to->factor;
+        call->dfactor_array = to->factor;
     }
-    if (call->dfactor) call->partial_0 = (float *)(void *)(left + at);
+    if (call->dfactor_array) call->partial_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
     if (at > most) most = at;
     at = 0;

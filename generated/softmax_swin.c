@@ -5,12 +5,12 @@
    Liu et al., Swin Transformer (ICCV 2021), section 3.2
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (32),
-   e (32), table_2 (13), table_3 (13):
+   e (32), table_axis_2 (13), table_axis_3 (13):
      q [b g m i d]
      k [b g j d]
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
-     table [g m table_2 table_3], learned parameter
+     table [g m table_axis_2 table_axis_3], learned parameter
      x5 [b g m i j] = exp(x3 * 0.17677669529663687 + table[g, m, max(min((i + n_k - n_q) / 7 - j / 7 + 6, 12), 0),
      max(min((i + n_k - n_q) % 7 - j % 7 + 6, 12), 0)])
      x6 [b g m i] = sum over j of x5
@@ -90,7 +90,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct softmax_swin_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *dtable;
+    float *dtable_array;
     float *partial_0;
 };
 
@@ -656,9 +656,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -706,11 +706,11 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                6, 12), 0) * table_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
+                j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -857,10 +857,10 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 8192); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -889,11 +889,12 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 2176 + r));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * table_stride_0 + max(min((((r
-                % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((r % n_q) + n_k -
-                n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
+                max(min((((r % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                0) * table_array_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -1094,9 +1095,9 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -1131,11 +1132,11 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                6, 12), 0) * table_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
+                j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -1256,9 +1257,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1271,10 +1272,11 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     float *const weight_3 = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
     float *const sum = (float *)(void *)(work + 49152); /* [d: 32, i: 64] */
     float *const sum_compensation = (float *)(void *)(work + 57344); /* [d: 32, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 65536); /* [table_2: 13, table_3: 13, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_2: 13, table_3: 13, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_2: 13, table_3: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_2: 13, table_3: 16] */
+    float *const row_sum = (float *)(void *)(work + 65536); /* [table_axis_2: 13, table_axis_3: 13, i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_axis_2: 13, table_axis_3: 13,
+        i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_axis_2: 13, table_axis_3: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -1288,10 +1290,10 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-            for (int64_t table_3 = 0; table_3 < 13; table_3 += 16) {
-                store_v4(unit_sum + table_2 * 16 + table_3, splat_v4(0.0f));
-                store_v4(unit_sum_compensation + table_2 * 16 + table_3, splat_v4(0.0f));
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3 += 16) {
+                store_v4(unit_sum + table_axis_2 * 16 + table_axis_3, splat_v4(0.0f));
+                store_v4(unit_sum_compensation + table_axis_2 * 16 + table_axis_3, splat_v4(0.0f));
             }
         }
     }
@@ -1327,10 +1329,10 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                        for (int64_t table_3 = 0; table_3 < 13; table_3++) {
-                            store_v4(row_sum + table_2 * 832 + table_3 * 64 + i, splat_v4(0.0f));
-                            store_v4(row_sum_compensation + table_2 * 832 + table_3 * 64 + i, splat_v4(0.0f));
+                    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                            store_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v4(0.0f));
+                            store_v4(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v4(0.0f));
                         }
                 }
             }
@@ -1341,11 +1343,11 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table, at computed subscripts */
+                /* table_at = table_array, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) /
-                        7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0
-                        + j) % 7) + 6, 12), 0) * table_stride_2];
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k -
+                        n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q)
+                        % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -1396,20 +1398,21 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                                 + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
                         }
                     }
-                    /* row_sum += select(subscript == table_3, select(subscript_2 == table_2, score_2 * score, 0.0f),
-                       0.0f) */
+                    /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
+                       0.0f), 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                            for (int64_t table_3 = 0; table_3 < 13; table_3++) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                                 vec_v4 row_sum_in = (vec_v4){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_v4(load_v4(subscript + j * 64 + i) == (float)table_3,
-                                        pick_v4(load_v4(subscript_2 + j * 64 + i) == (float)table_2,
+                                    row_sum_in += pick_v4(load_v4(subscript + j * 64 + i) == (float)table_axis_3,
+                                        pick_v4(load_v4(subscript_2 + j * 64 + i) == (float)table_axis_2,
                                         load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i), splat_v4(0.0f)),
                                         splat_v4(0.0f));
                                 }
-                                add_v4(row_sum + table_2 * 832 + table_3 * 64 + i,
-                                    row_sum_compensation + table_2 * 832 + table_3 * 64 + i, row_sum_in, splat_v4(1));
+                                add_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i,
+                                    row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, row_sum_in,
+                                    splat_v4(1));
                             }
                     }
                 }
@@ -1426,20 +1429,20 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             }
             if (partial_0) {
                 /* unit_sum += row_sum */
-                for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-                    for (int64_t table_3 = 0; table_3 < 13; table_3++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+                    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         vec_v4 lane_sums = splat_v4(0);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 term = load_v4(row_sum + table_2 * 832 + table_3 * 64 + i);
+                            const vec_v4 term = load_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i);
                             lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 -
                                 i0, mask_v4), term, splat_v4(0));
                         }
                         const float total = lane_sum_v4(lane_sums);
-                        const float more = unit_sum_compensation[table_2 * 16 + table_3] + total,
-                            sum_then = unit_sum[table_2 * 16 + table_3] + more;
-                        unit_sum_compensation[table_2 * 16 + table_3] = more - (sum_then - unit_sum[table_2 * 16 +
-                            table_3]);
-                        unit_sum[table_2 * 16 + table_3] = sum_then;
+                        const float more = unit_sum_compensation[table_axis_2 * 16 + table_axis_3] + total,
+                            sum_then = unit_sum[table_axis_2 * 16 + table_axis_3] + more;
+                        unit_sum_compensation[table_axis_2 * 16 + table_axis_3] = more - (sum_then -
+                            unit_sum[table_axis_2 * 16 + table_axis_3]);
+                        unit_sum[table_axis_2 * 16 + table_axis_3] = sum_then;
                     }
                 }
             }
@@ -1451,9 +1454,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_3 = 0; table_3 < 13; table_3++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                partial_0[table_2 * 13 + table_3] = unit_sum[table_2 * 16 + table_3];
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                partial_0[table_axis_2 * 13 + table_axis_3] = unit_sum[table_axis_2 * 16 + table_axis_3];
     }
 }
 
@@ -1475,10 +1478,10 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1541,11 +1544,12 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table, at computed subscripts */
+            /* table_at = table_array, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * table_stride_0 + max(min((((i0 +
-                    i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k -
-                    n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
+                    max(min((((i0 + i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                    0) * table_array_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -1614,43 +1618,45 @@ TARGET_v4 static void softmax_swin_totals1_v4(const struct call *call, int64_t t
     const int64_t m = task % members;
     const int64_t g = task / members;
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 13 * 13 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_2: 13, table_3: 16] */
-    float *const gradient_2 = (float *)(void *)(work + 832); /* [table_2: 13, table_3: 16] */
-    float *const dtable = call->dtable ? call->dtable + (g * members + m) * 13 * 13 : NULL;
-    float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_2: 13, table_3: 16] */
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const gradient_2 = (float *)(void *)(work + 832); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 13 * 13 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_axis_2: 13, table_axis_3: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t table_3 = 0; table_3 < 13; table_3++)
+    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
         for (int64_t unit16 = 0; unit16 < 16; unit16++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                partial_0_tile[unit16 * 208 + table_2 * 16 + table_3] = partial_0[unit16 * 169 + table_2 * 13 +
-                    table_3];
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                partial_0_tile[unit16 * 208 + table_axis_2 * 16 + table_axis_3] = partial_0[unit16 * 169 + table_axis_2
+                    * 13 + table_axis_3];
     /* gradient = 0.0f */
-    for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-        for (int64_t table_3 = 0; table_3 < 13; table_3 += 16) {
-            store_v4(gradient + table_2 * 16 + table_3, splat_v4(0.0f));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3 += 16) {
+            store_v4(gradient + table_axis_2 * 16 + table_axis_3, splat_v4(0.0f));
         }
     }
     /* gradient += partial_0_tile */
-    for (int64_t table_3 = 0; table_3 < 13; table_3 += 16) {
-        for (int64_t table_2 = 0; table_2 < 13; table_2++) {
+    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3 += 16) {
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
             vec_v4 gradient_in = (vec_v4){0};
             for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-                gradient_in += load_v4(partial_0_tile + unit16 * 208 + table_2 * 16 + table_3);
+                gradient_in += load_v4(partial_0_tile + unit16 * 208 + table_axis_2 * 16 + table_axis_3);
             }
-            store_v4(gradient + table_2 * 16 + table_3, load_v4(gradient + table_2 * 16 + table_3) + gradient_in);
+            store_v4(gradient + table_axis_2 * 16 + table_axis_3, load_v4(gradient + table_axis_2 * 16 + table_axis_3) +
+                gradient_in);
         }
     }
     /* gradient_2 = gradient */
-    for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-        for (int64_t table_3 = 0; table_3 < 13; table_3 += 16) {
-            store_v4(gradient_2 + table_2 * 16 + table_3, load_v4(gradient + table_2 * 16 + table_3));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3 += 16) {
+            store_v4(gradient_2 + table_axis_2 * 16 + table_axis_3,
+                load_v4(gradient + table_axis_2 * 16 + table_axis_3));
         }
     }
-    if (dtable) {
-        /* dtable = gradient_2 */
-        for (int64_t table_3 = 0; table_3 < 13; table_3++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                dtable[table_2 * 13 + table_3] = gradient_2[table_2 * 16 + table_3];
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                dtable_array[table_axis_2 * 13 + table_axis_3] = gradient_2[table_axis_2 * 16 + table_axis_3];
     }
 }
 #endif
@@ -2135,9 +2141,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -2185,11 +2191,11 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                6, 12), 0) * table_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
+                j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2336,10 +2342,10 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 8192); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2368,11 +2374,12 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 2176 + r));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * table_stride_0 + max(min((((r
-                % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((r % n_q) + n_k -
-                n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
+                max(min((((r % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                0) * table_array_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2573,9 +2580,9 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -2610,11 +2617,11 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                6, 12), 0) * table_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
+                j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2735,9 +2742,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -2750,10 +2757,11 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     float *const weight_3 = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
     float *const sum = (float *)(void *)(work + 49152); /* [d: 32, i: 64] */
     float *const sum_compensation = (float *)(void *)(work + 57344); /* [d: 32, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 65536); /* [table_2: 13, table_3: 13, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_2: 13, table_3: 13, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_2: 13, table_3: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_2: 13, table_3: 16] */
+    float *const row_sum = (float *)(void *)(work + 65536); /* [table_axis_2: 13, table_axis_3: 13, i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_axis_2: 13, table_axis_3: 13,
+        i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_axis_2: 13, table_axis_3: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -2767,11 +2775,12 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-            for (int64_t table_3_first = 0; table_3_first < 13; table_3_first += 16) {
-                UNROLL for (int64_t vector = 0, table_3 = table_3_first; vector < 2; vector++, table_3 += 8) {
-                    store_v3(unit_sum + table_2 * 16 + table_3, splat_v3(0.0f));
-                    store_v3(unit_sum_compensation + table_2 * 16 + table_3, splat_v3(0.0f));
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+            for (int64_t table_axis_3_first = 0; table_axis_3_first < 13; table_axis_3_first += 16) {
+                UNROLL for (int64_t vector = 0, table_axis_3 = table_axis_3_first; vector < 2; vector++,
+                    table_axis_3 += 8) {
+                    store_v3(unit_sum + table_axis_2 * 16 + table_axis_3, splat_v3(0.0f));
+                    store_v3(unit_sum_compensation + table_axis_2 * 16 + table_axis_3, splat_v3(0.0f));
                 }
             }
         }
@@ -2808,10 +2817,10 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                        for (int64_t table_3 = 0; table_3 < 13; table_3++) {
-                            store_v3(row_sum + table_2 * 832 + table_3 * 64 + i, splat_v3(0.0f));
-                            store_v3(row_sum_compensation + table_2 * 832 + table_3 * 64 + i, splat_v3(0.0f));
+                    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                            store_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v3(0.0f));
+                            store_v3(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v3(0.0f));
                         }
                 }
             }
@@ -2822,11 +2831,11 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table, at computed subscripts */
+                /* table_at = table_array, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) /
-                        7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0
-                        + j) % 7) + 6, 12), 0) * table_stride_2];
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k -
+                        n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q)
+                        % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -2877,20 +2886,21 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                                 + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
                         }
                     }
-                    /* row_sum += select(subscript == table_3, select(subscript_2 == table_2, score_2 * score, 0.0f),
-                       0.0f) */
+                    /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
+                       0.0f), 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                            for (int64_t table_3 = 0; table_3 < 13; table_3++) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                                 vec_v3 row_sum_in = (vec_v3){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_v3(load_v3(subscript + j * 64 + i) == (float)table_3,
-                                        pick_v3(load_v3(subscript_2 + j * 64 + i) == (float)table_2,
+                                    row_sum_in += pick_v3(load_v3(subscript + j * 64 + i) == (float)table_axis_3,
+                                        pick_v3(load_v3(subscript_2 + j * 64 + i) == (float)table_axis_2,
                                         load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i), splat_v3(0.0f)),
                                         splat_v3(0.0f));
                                 }
-                                add_v3(row_sum + table_2 * 832 + table_3 * 64 + i,
-                                    row_sum_compensation + table_2 * 832 + table_3 * 64 + i, row_sum_in, splat_v3(1));
+                                add_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i,
+                                    row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, row_sum_in,
+                                    splat_v3(1));
                             }
                     }
                 }
@@ -2907,20 +2917,20 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             }
             if (partial_0) {
                 /* unit_sum += row_sum */
-                for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-                    for (int64_t table_3 = 0; table_3 < 13; table_3++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+                    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         vec_v3 lane_sums = splat_v3(0);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 term = load_v3(row_sum + table_2 * 832 + table_3 * 64 + i);
+                            const vec_v3 term = load_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i);
                             lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 -
                                 i0, mask_v3), term, splat_v3(0));
                         }
                         const float total = lane_sum_v3(lane_sums);
-                        const float more = unit_sum_compensation[table_2 * 16 + table_3] + total,
-                            sum_then = unit_sum[table_2 * 16 + table_3] + more;
-                        unit_sum_compensation[table_2 * 16 + table_3] = more - (sum_then - unit_sum[table_2 * 16 +
-                            table_3]);
-                        unit_sum[table_2 * 16 + table_3] = sum_then;
+                        const float more = unit_sum_compensation[table_axis_2 * 16 + table_axis_3] + total,
+                            sum_then = unit_sum[table_axis_2 * 16 + table_axis_3] + more;
+                        unit_sum_compensation[table_axis_2 * 16 + table_axis_3] = more - (sum_then -
+                            unit_sum[table_axis_2 * 16 + table_axis_3]);
+                        unit_sum[table_axis_2 * 16 + table_axis_3] = sum_then;
                     }
                 }
             }
@@ -2932,9 +2942,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_3 = 0; table_3 < 13; table_3++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                partial_0[table_2 * 13 + table_3] = unit_sum[table_2 * 16 + table_3];
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                partial_0[table_axis_2 * 13 + table_axis_3] = unit_sum[table_axis_2 * 16 + table_axis_3];
     }
 }
 
@@ -2956,10 +2966,10 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3022,11 +3032,12 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table, at computed subscripts */
+            /* table_at = table_array, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * table_stride_0 + max(min((((i0 +
-                    i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k -
-                    n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
+                    max(min((((i0 + i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                    0) * table_array_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -3095,47 +3106,51 @@ TARGET_v3 static void softmax_swin_totals1_v3(const struct call *call, int64_t t
     const int64_t m = task % members;
     const int64_t g = task / members;
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 13 * 13 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_2: 13, table_3: 16] */
-    float *const gradient_2 = (float *)(void *)(work + 832); /* [table_2: 13, table_3: 16] */
-    float *const dtable = call->dtable ? call->dtable + (g * members + m) * 13 * 13 : NULL;
-    float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_2: 13, table_3: 16] */
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const gradient_2 = (float *)(void *)(work + 832); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 13 * 13 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_axis_2: 13, table_axis_3: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t table_3 = 0; table_3 < 13; table_3++)
+    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
         for (int64_t unit16 = 0; unit16 < 16; unit16++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                partial_0_tile[unit16 * 208 + table_2 * 16 + table_3] = partial_0[unit16 * 169 + table_2 * 13 +
-                    table_3];
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                partial_0_tile[unit16 * 208 + table_axis_2 * 16 + table_axis_3] = partial_0[unit16 * 169 + table_axis_2
+                    * 13 + table_axis_3];
     /* gradient = 0.0f */
-    for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-        for (int64_t table_3_first = 0; table_3_first < 13; table_3_first += 16) {
-            UNROLL for (int64_t vector = 0, table_3 = table_3_first; vector < 2; vector++, table_3 += 8) {
-                store_v3(gradient + table_2 * 16 + table_3, splat_v3(0.0f));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+        for (int64_t table_axis_3_first = 0; table_axis_3_first < 13; table_axis_3_first += 16) {
+            UNROLL for (int64_t vector = 0, table_axis_3 = table_axis_3_first; vector < 2; vector++,
+                table_axis_3 += 8) {
+                store_v3(gradient + table_axis_2 * 16 + table_axis_3, splat_v3(0.0f));
             }
         }
     }
     /* gradient += partial_0_tile */
-    for (int64_t table_3 = 0; table_3 < 13; table_3 += 8) {
-        for (int64_t table_2 = 0; table_2 < 13; table_2++) {
+    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3 += 8) {
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
             vec_v3 gradient_in = (vec_v3){0};
             for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-                gradient_in += load_v3(partial_0_tile + unit16 * 208 + table_2 * 16 + table_3);
+                gradient_in += load_v3(partial_0_tile + unit16 * 208 + table_axis_2 * 16 + table_axis_3);
             }
-            store_v3(gradient + table_2 * 16 + table_3, load_v3(gradient + table_2 * 16 + table_3) + gradient_in);
+            store_v3(gradient + table_axis_2 * 16 + table_axis_3, load_v3(gradient + table_axis_2 * 16 + table_axis_3) +
+                gradient_in);
         }
     }
     /* gradient_2 = gradient */
-    for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-        for (int64_t table_3_first = 0; table_3_first < 13; table_3_first += 16) {
-            UNROLL for (int64_t vector = 0, table_3 = table_3_first; vector < 2; vector++, table_3 += 8) {
-                store_v3(gradient_2 + table_2 * 16 + table_3, load_v3(gradient + table_2 * 16 + table_3));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+        for (int64_t table_axis_3_first = 0; table_axis_3_first < 13; table_axis_3_first += 16) {
+            UNROLL for (int64_t vector = 0, table_axis_3 = table_axis_3_first; vector < 2; vector++,
+                table_axis_3 += 8) {
+                store_v3(gradient_2 + table_axis_2 * 16 + table_axis_3,
+                    load_v3(gradient + table_axis_2 * 16 + table_axis_3));
             }
         }
     }
-    if (dtable) {
-        /* dtable = gradient_2 */
-        for (int64_t table_3 = 0; table_3 < 13; table_3++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                dtable[table_2 * 13 + table_3] = gradient_2[table_2 * 16 + table_3];
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                dtable_array[table_axis_2 * 13 + table_axis_3] = gradient_2[table_axis_2 * 16 + table_axis_3];
     }
 }
 #endif
@@ -3605,9 +3620,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -3655,11 +3670,11 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                6, 12), 0) * table_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
+                j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -3804,10 +3819,10 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 8192); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -3836,11 +3851,12 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 2176 + r));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * table_stride_0 + max(min((((r
-                % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((r % n_q) + n_k -
-                n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
+                max(min((((r % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                0) * table_array_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -4040,9 +4056,9 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -4077,11 +4093,11 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                6, 12), 0) * table_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
+                j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -4202,9 +4218,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -4217,10 +4233,11 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const weight_3 = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
     float *const sum = (float *)(void *)(work + 49152); /* [d: 32, i: 64] */
     float *const sum_compensation = (float *)(void *)(work + 57344); /* [d: 32, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 65536); /* [table_2: 13, table_3: 13, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_2: 13, table_3: 13, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_2: 13, table_3: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_2: 13, table_3: 16] */
+    float *const row_sum = (float *)(void *)(work + 65536); /* [table_axis_2: 13, table_axis_3: 13, i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_axis_2: 13, table_axis_3: 13,
+        i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_axis_2: 13, table_axis_3: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -4234,11 +4251,12 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-            for (int64_t table_3_first = 0; table_3_first < 13; table_3_first += 8) {
-                UNROLL for (int64_t vector = 0, table_3 = table_3_first; vector < 2; vector++, table_3 += 4) {
-                    store_any(unit_sum + table_2 * 16 + table_3, splat_any(0.0f));
-                    store_any(unit_sum_compensation + table_2 * 16 + table_3, splat_any(0.0f));
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+            for (int64_t table_axis_3_first = 0; table_axis_3_first < 13; table_axis_3_first += 8) {
+                UNROLL for (int64_t vector = 0, table_axis_3 = table_axis_3_first; vector < 2; vector++,
+                    table_axis_3 += 4) {
+                    store_any(unit_sum + table_axis_2 * 16 + table_axis_3, splat_any(0.0f));
+                    store_any(unit_sum_compensation + table_axis_2 * 16 + table_axis_3, splat_any(0.0f));
                 }
             }
         }
@@ -4275,10 +4293,11 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                        for (int64_t table_3 = 0; table_3 < 13; table_3++) {
-                            store_any(row_sum + table_2 * 832 + table_3 * 64 + i, splat_any(0.0f));
-                            store_any(row_sum_compensation + table_2 * 832 + table_3 * 64 + i, splat_any(0.0f));
+                    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                            store_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_any(0.0f));
+                            store_any(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i,
+                                splat_any(0.0f));
                         }
                 }
             }
@@ -4289,11 +4308,11 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table, at computed subscripts */
+                /* table_at = table_array, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) /
-                        7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0
-                        + j) % 7) + 6, 12), 0) * table_stride_2];
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k -
+                        n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q)
+                        % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -4344,20 +4363,21 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                                 + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
                         }
                     }
-                    /* row_sum += select(subscript == table_3, select(subscript_2 == table_2, score_2 * score, 0.0f),
-                       0.0f) */
+                    /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
+                       0.0f), 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                            for (int64_t table_3 = 0; table_3 < 13; table_3++) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                                 vec_any row_sum_in = (vec_any){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_any(load_any(subscript + j * 64 + i) == (float)table_3,
-                                        pick_any(load_any(subscript_2 + j * 64 + i) == (float)table_2,
+                                    row_sum_in += pick_any(load_any(subscript + j * 64 + i) == (float)table_axis_3,
+                                        pick_any(load_any(subscript_2 + j * 64 + i) == (float)table_axis_2,
                                         load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i), splat_any(0.0f)),
                                         splat_any(0.0f));
                                 }
-                                add_any(row_sum + table_2 * 832 + table_3 * 64 + i,
-                                    row_sum_compensation + table_2 * 832 + table_3 * 64 + i, row_sum_in, splat_any(1));
+                                add_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i,
+                                    row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, row_sum_in,
+                                    splat_any(1));
                             }
                     }
                 }
@@ -4374,20 +4394,20 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             }
             if (partial_0) {
                 /* unit_sum += row_sum */
-                for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-                    for (int64_t table_3 = 0; table_3 < 13; table_3++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+                    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         vec_any lane_sums = splat_any(0);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any term = load_any(row_sum + table_2 * 832 + table_3 * 64 + i);
+                            const vec_any term = load_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i);
                             lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 -
                                 i0, mask_any), term, splat_any(0));
                         }
                         const float total = lane_sum_any(lane_sums);
-                        const float more = unit_sum_compensation[table_2 * 16 + table_3] + total,
-                            sum_then = unit_sum[table_2 * 16 + table_3] + more;
-                        unit_sum_compensation[table_2 * 16 + table_3] = more - (sum_then - unit_sum[table_2 * 16 +
-                            table_3]);
-                        unit_sum[table_2 * 16 + table_3] = sum_then;
+                        const float more = unit_sum_compensation[table_axis_2 * 16 + table_axis_3] + total,
+                            sum_then = unit_sum[table_axis_2 * 16 + table_axis_3] + more;
+                        unit_sum_compensation[table_axis_2 * 16 + table_axis_3] = more - (sum_then -
+                            unit_sum[table_axis_2 * 16 + table_axis_3]);
+                        unit_sum[table_axis_2 * 16 + table_axis_3] = sum_then;
                     }
                 }
             }
@@ -4399,9 +4419,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_3 = 0; table_3 < 13; table_3++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                partial_0[table_2 * 13 + table_3] = unit_sum[table_2 * 16 + table_3];
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                partial_0[table_axis_2 * 13 + table_axis_3] = unit_sum[table_axis_2 * 16 + table_axis_3];
     }
 }
 
@@ -4423,10 +4443,10 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
-    const int64_t table_stride_2 = call->at.table[2];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
+    const int64_t table_array_stride_2 = call->at.table[2];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -4489,11 +4509,12 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table, at computed subscripts */
+            /* table_at = table_array, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * table_stride_0 + max(min((((i0 +
-                    i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k -
-                    n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
+                    max(min((((i0 + i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                    0) * table_array_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -4562,47 +4583,51 @@ static void softmax_swin_totals1_any(const struct call *call, int64_t task, unsi
     const int64_t m = task % members;
     const int64_t g = task / members;
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 13 * 13 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_2: 13, table_3: 16] */
-    float *const gradient_2 = (float *)(void *)(work + 832); /* [table_2: 13, table_3: 16] */
-    float *const dtable = call->dtable ? call->dtable + (g * members + m) * 13 * 13 : NULL;
-    float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_2: 13, table_3: 16] */
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const gradient_2 = (float *)(void *)(work + 832); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 13 * 13 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_axis_2: 13, table_axis_3: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t table_3 = 0; table_3 < 13; table_3++)
+    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
         for (int64_t unit16 = 0; unit16 < 16; unit16++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                partial_0_tile[unit16 * 208 + table_2 * 16 + table_3] = partial_0[unit16 * 169 + table_2 * 13 +
-                    table_3];
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                partial_0_tile[unit16 * 208 + table_axis_2 * 16 + table_axis_3] = partial_0[unit16 * 169 + table_axis_2
+                    * 13 + table_axis_3];
     /* gradient = 0.0f */
-    for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-        for (int64_t table_3_first = 0; table_3_first < 13; table_3_first += 8) {
-            UNROLL for (int64_t vector = 0, table_3 = table_3_first; vector < 2; vector++, table_3 += 4) {
-                store_any(gradient + table_2 * 16 + table_3, splat_any(0.0f));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+        for (int64_t table_axis_3_first = 0; table_axis_3_first < 13; table_axis_3_first += 8) {
+            UNROLL for (int64_t vector = 0, table_axis_3 = table_axis_3_first; vector < 2; vector++,
+                table_axis_3 += 4) {
+                store_any(gradient + table_axis_2 * 16 + table_axis_3, splat_any(0.0f));
             }
         }
     }
     /* gradient += partial_0_tile */
-    for (int64_t table_3 = 0; table_3 < 13; table_3 += 4) {
-        for (int64_t table_2 = 0; table_2 < 13; table_2++) {
+    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3 += 4) {
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
             vec_any gradient_in = (vec_any){0};
             for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-                gradient_in += load_any(partial_0_tile + unit16 * 208 + table_2 * 16 + table_3);
+                gradient_in += load_any(partial_0_tile + unit16 * 208 + table_axis_2 * 16 + table_axis_3);
             }
-            store_any(gradient + table_2 * 16 + table_3, load_any(gradient + table_2 * 16 + table_3) + gradient_in);
+            store_any(gradient + table_axis_2 * 16 + table_axis_3, load_any(gradient + table_axis_2 * 16 + table_axis_3)
+                + gradient_in);
         }
     }
     /* gradient_2 = gradient */
-    for (int64_t table_2 = 0; table_2 < 13; table_2++) {
-        for (int64_t table_3_first = 0; table_3_first < 13; table_3_first += 8) {
-            UNROLL for (int64_t vector = 0, table_3 = table_3_first; vector < 2; vector++, table_3 += 4) {
-                store_any(gradient_2 + table_2 * 16 + table_3, load_any(gradient + table_2 * 16 + table_3));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+        for (int64_t table_axis_3_first = 0; table_axis_3_first < 13; table_axis_3_first += 8) {
+            UNROLL for (int64_t vector = 0, table_axis_3 = table_axis_3_first; vector < 2; vector++,
+                table_axis_3 += 4) {
+                store_any(gradient_2 + table_axis_2 * 16 + table_axis_3,
+                    load_any(gradient + table_axis_2 * 16 + table_axis_3));
             }
         }
     }
-    if (dtable) {
-        /* dtable = gradient_2 */
-        for (int64_t table_3 = 0; table_3 < 13; table_3++)
-            for (int64_t table_2 = 0; table_2 < 13; table_2++)
-                dtable[table_2 * 13 + table_3] = gradient_2[table_2 * 16 + table_3];
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
+            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+                dtable_array[table_axis_2 * 13 + table_axis_3] = gradient_2[table_axis_2 * 16 + table_axis_3];
     }
 }
 
@@ -4933,7 +4958,7 @@ int softmax_swin_forward(const struct attn_problem *problem, const struct softma
    computes some of the gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_0; }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->dtable != NULL; }
+INLINE int wanted_2(const struct call *call) { return call->dtable_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -5025,9 +5050,9 @@ static size_t set_totals(struct call *call, const struct softmax_swin_gradients 
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dtable = to->table;
+        call->dtable_array = to->table;
     }
-    if (call->dtable) call->partial_0 = (float *)(void *)(left + at);
+    if (call->dtable_array) call->partial_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(2704 * sizeof(float), p->heads)));
     if (at > most) most = at;
     at = 0;

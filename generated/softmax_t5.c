@@ -5,12 +5,12 @@
    section 2.1
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
-   e (64), table_2 (32):
+   e (64), table_axis_2 (32):
      q [b g m i d]
      k [b g j d]
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
-     table [g m table_2], learned parameter
+     table [g m table_axis_2], learned parameter
      x5 [b g m i j] = exp(x3 + table[g, m, max(min((i + n_k - n_q + 1 <= j ? 16 : 0) + (i + n_k - n_q + -7 <= j && j <=
      i + n_k - n_q + 7 ? abs(i + n_k - n_q - j) : trunc(min(8 + log(abs(i + n_k - n_q - j) * 0.125) / 2.772588722239781
      * 8, 15))), 31), 0)])
@@ -91,7 +91,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct softmax_t5_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
-    float *dtable;
+    float *dtable_array;
     float *partial_0;
 };
 
@@ -666,8 +666,8 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -715,15 +715,16 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-            table[max(min((((difference_368 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 +
-            n_k - n_q - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_368 +
-            i0 - j1 + n_k - n_q + 1) : truncated((8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) *
-            0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+            table_array[max(min((((difference_368 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 -
+            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + n_k - n_q + 8))) ?
+            (int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -869,9 +870,9 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -900,16 +901,16 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * table_stride_0 +
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
                 max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
                 j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
                 truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
                 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
                 * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
                 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
-                : 15))), 31), 0) * table_stride_1];
+                : 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -1110,8 +1111,8 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1146,15 +1147,16 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-            table[max(min((((difference_368 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 +
-            n_k - n_q - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_368 +
-            i0 - j1 + n_k - n_q + 1) : truncated((8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) *
-            0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+            table_array[max(min((((difference_368 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 -
+            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + n_k - n_q + 8))) ?
+            (int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -1274,8 +1276,8 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1288,10 +1290,10 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
     float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [table_2: 32, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_2: 32, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_2: 32] */
+    float *const row_sum = (float *)(void *)(work + 143360); /* [table_axis_2: 32, i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_axis_2: 32, i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_axis_2: 32] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -1304,9 +1306,9 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     float *const subscript = (float *)(void *)(work + 73728); /* [difference_224: 224] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_2 = 0; table_2 < 32; table_2 += 16) {
-            store_v4(unit_sum + table_2, splat_v4(0.0f));
-            store_v4(unit_sum_compensation + table_2, splat_v4(0.0f));
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
+            store_v4(unit_sum + table_axis_2, splat_v4(0.0f));
+            store_v4(unit_sum_compensation + table_axis_2, splat_v4(0.0f));
         }
     }
     for (int64_t b = 0; b < batch; b++) {
@@ -1341,10 +1343,10 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            store_v4(row_sum + table_2 * 64 + i, splat_v4(0.0f));
-                            store_v4(row_sum_compensation + table_2 * 64 + i, splat_v4(0.0f));
+                            store_v4(row_sum + table_axis_2 * 64 + i, splat_v4(0.0f));
+                            store_v4(row_sum_compensation + table_axis_2 * 64 + i, splat_v4(0.0f));
                         }
                     }
                 }
@@ -1356,16 +1358,16 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table, at computed subscripts */
+                /* table_at = table_array, at computed subscripts */
                 for (int64_t difference_224 = 0; difference_224 < 224;
-                    difference_224++) table_at[difference_224] = table[max(min((((difference_224 + i0 - j1 + n_k - n_q +
-                    2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_224 +
-                    i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) : truncated((8
-                    + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) *
-                    8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
-                    2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) *
-                    0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q
-                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+                    difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 + n_k -
+                    n_q + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <=
+                    (difference_224 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q +
+                    1) : truncated((8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
+                    2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q +
+                    1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k
+                    - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_224 + i0 -
+                    j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1427,17 +1429,17 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                             0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0}))) > 0) & (0 -
                             (ints_v4){0})), vec_v4));
                     }
-                    /* row_sum += select(subscript == table_2, score_2 * score, 0.0f) */
+                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                             vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 row_sum_in += pick_v4(load_v4(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_2, load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i),
+                                    (float)table_axis_2, load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i),
                                     splat_v4(0.0f));
                             }
-                            add_v4(row_sum + table_2 * 64 + i, row_sum_compensation + table_2 * 64 + i, row_sum_in,
-                                splat_v4(1));
+                            add_v4(row_sum + table_axis_2 * 64 + i, row_sum_compensation + table_axis_2 * 64 + i,
+                                row_sum_in, splat_v4(1));
                         }
                     }
                 }
@@ -1454,17 +1456,18 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
             }
             if (partial_0) {
                 /* unit_sum += row_sum */
-                for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 term = load_v4(row_sum + table_2 * 64 + i);
+                        const vec_v4 term = load_v4(row_sum + table_axis_2 * 64 + i);
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
                     const float total = lane_sum_v4(lane_sums);
-                    const float more = unit_sum_compensation[table_2] + total, sum_then = unit_sum[table_2] + more;
-                    unit_sum_compensation[table_2] = more - (sum_then - unit_sum[table_2]);
-                    unit_sum[table_2] = sum_then;
+                    const float more = unit_sum_compensation[table_axis_2] + total,
+                        sum_then = unit_sum[table_axis_2] + more;
+                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
+                    unit_sum[table_axis_2] = sum_then;
                 }
             }
             if (dq) {
@@ -1475,8 +1478,8 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_2 = 0; table_2 < 32; table_2++)
-            partial_0[table_2] = unit_sum[table_2];
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            partial_0[table_axis_2] = unit_sum[table_axis_2];
     }
 }
 
@@ -1498,9 +1501,9 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1563,16 +1566,16 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table, at computed subscripts */
-            for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] = table[m
-                * table_stride_0 + max(min((((n_k - n_q + 1) <= (difference_368 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k -
-                n_q - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
-                (int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) : truncated((8 + ((log(((int64_t)llabs(n_k -
-                n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 +
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
+                table_array[m * table_array_stride_0 + max(min((((n_k - n_q + 1) <= (difference_368 + j0 - i1 + 1)) ? 16
+                : 0) + ((((n_k - n_q - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (n_k
+                - n_q + 7))) ? (int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) : truncated((8 +
                 ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
-                != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781)
-                * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+                < 15 || 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) -
+                1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -1639,36 +1642,37 @@ TARGET_v4 static void softmax_t5_totals1_v4(const struct call *call, int64_t tas
     const int64_t m = task % members;
     const int64_t g = task / members;
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 32 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_2: 32] */
-    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_2: 32] */
-    float *const dtable = call->dtable ? call->dtable + (g * members + m) * 32 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
+    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 32 : NULL;
     /* gradient = 0.0f */
-    for (int64_t table_2 = 0; table_2 < 32; table_2 += 16) {
-        store_v4(gradient + table_2, splat_v4(0.0f));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
+        store_v4(gradient + table_axis_2, splat_v4(0.0f));
     }
     /* gradient += partial_0 */
-    for (int64_t table_2_first = 0; table_2_first < 32; table_2_first += 32) {
+    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += 32) {
         vec_v4 gradient_in[2];
-        UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 16) {
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 16) {
             gradient_in[vector] = (vec_v4){0};
         }
         for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 16) {
-                gradient_in[vector] += load_v4(partial_0 + unit16 * 32 + table_2);
+            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
+                table_axis_2 += 16) {
+                gradient_in[vector] += load_v4(partial_0 + unit16 * 32 + table_axis_2);
             }
         }
-        UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 16) {
-            store_v4(gradient + table_2, load_v4(gradient + table_2) + gradient_in[vector]);
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 16) {
+            store_v4(gradient + table_axis_2, load_v4(gradient + table_axis_2) + gradient_in[vector]);
         }
     }
     /* gradient_2 = gradient */
-    for (int64_t table_2 = 0; table_2 < 32; table_2 += 16) {
-        store_v4(gradient_2 + table_2, load_v4(gradient + table_2));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
+        store_v4(gradient_2 + table_axis_2, load_v4(gradient + table_axis_2));
     }
-    if (dtable) {
-        /* dtable = gradient_2 */
-        for (int64_t table_2 = 0; table_2 < 32; table_2++)
-            dtable[table_2] = gradient_2[table_2];
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            dtable_array[table_axis_2] = gradient_2[table_axis_2];
     }
 }
 #endif
@@ -2160,8 +2164,8 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2209,15 +2213,16 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-            table[max(min((((difference_360 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 +
-            n_k - n_q - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_360 +
-            i0 - j1 + n_k - n_q + 1) : truncated((8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) *
-            0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+            table_array[max(min((((difference_360 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 -
+            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + n_k - n_q + 8))) ?
+            (int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2363,9 +2368,9 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2394,16 +2399,16 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * table_stride_0 +
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
                 max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
                 j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
                 truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
                 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
                 * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
                 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
-                : 15))), 31), 0) * table_stride_1];
+                : 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2604,8 +2609,8 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2640,15 +2645,16 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-            table[max(min((((difference_360 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 +
-            n_k - n_q - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_360 +
-            i0 - j1 + n_k - n_q + 1) : truncated((8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) *
-            0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+            table_array[max(min((((difference_360 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 -
+            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + n_k - n_q + 8))) ?
+            (int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2768,8 +2774,8 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -2782,10 +2788,10 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
     float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [table_2: 32, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_2: 32, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_2: 32] */
+    float *const row_sum = (float *)(void *)(work + 143360); /* [table_axis_2: 32, i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_axis_2: 32, i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_axis_2: 32] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -2798,9 +2804,9 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     float *const subscript = (float *)(void *)(work + 73728); /* [difference_216: 216] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_2 = 0; table_2 < 32; table_2 += 8) {
-            store_v3(unit_sum + table_2, splat_v3(0.0f));
-            store_v3(unit_sum_compensation + table_2, splat_v3(0.0f));
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
+            store_v3(unit_sum + table_axis_2, splat_v3(0.0f));
+            store_v3(unit_sum_compensation + table_axis_2, splat_v3(0.0f));
         }
     }
     for (int64_t b = 0; b < batch; b++) {
@@ -2835,10 +2841,10 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(row_sum + table_2 * 64 + i, splat_v3(0.0f));
-                            store_v3(row_sum_compensation + table_2 * 64 + i, splat_v3(0.0f));
+                            store_v3(row_sum + table_axis_2 * 64 + i, splat_v3(0.0f));
+                            store_v3(row_sum_compensation + table_axis_2 * 64 + i, splat_v3(0.0f));
                         }
                     }
                 }
@@ -2850,16 +2856,16 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table, at computed subscripts */
+                /* table_at = table_array, at computed subscripts */
                 for (int64_t difference_216 = 0; difference_216 < 216;
-                    difference_216++) table_at[difference_216] = table[max(min((((difference_216 + i0 - j1 + n_k - n_q +
-                    2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_216 +
-                    i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) : truncated((8
-                    + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) *
-                    8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
-                    2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) *
-                    0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q
-                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+                    difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 + n_k -
+                    n_q + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <=
+                    (difference_216 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q +
+                    1) : truncated((8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
+                    2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q +
+                    1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k
+                    - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_216 + i0 -
+                    j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2921,17 +2927,17 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                             0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0}))) > 0) & (0 -
                             (ints_v3){0})), vec_v3));
                     }
-                    /* row_sum += select(subscript == table_2, score_2 * score, 0.0f) */
+                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                             vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 row_sum_in += pick_v3(load_v3(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_2, load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i),
+                                    (float)table_axis_2, load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i),
                                     splat_v3(0.0f));
                             }
-                            add_v3(row_sum + table_2 * 64 + i, row_sum_compensation + table_2 * 64 + i, row_sum_in,
-                                splat_v3(1));
+                            add_v3(row_sum + table_axis_2 * 64 + i, row_sum_compensation + table_axis_2 * 64 + i,
+                                row_sum_in, splat_v3(1));
                         }
                     }
                 }
@@ -2948,17 +2954,18 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
             }
             if (partial_0) {
                 /* unit_sum += row_sum */
-                for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 term = load_v3(row_sum + table_2 * 64 + i);
+                        const vec_v3 term = load_v3(row_sum + table_axis_2 * 64 + i);
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
                     const float total = lane_sum_v3(lane_sums);
-                    const float more = unit_sum_compensation[table_2] + total, sum_then = unit_sum[table_2] + more;
-                    unit_sum_compensation[table_2] = more - (sum_then - unit_sum[table_2]);
-                    unit_sum[table_2] = sum_then;
+                    const float more = unit_sum_compensation[table_axis_2] + total,
+                        sum_then = unit_sum[table_axis_2] + more;
+                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
+                    unit_sum[table_axis_2] = sum_then;
                 }
             }
             if (dq) {
@@ -2969,8 +2976,8 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_2 = 0; table_2 < 32; table_2++)
-            partial_0[table_2] = unit_sum[table_2];
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            partial_0[table_axis_2] = unit_sum[table_axis_2];
     }
 }
 
@@ -2992,9 +2999,9 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3057,16 +3064,16 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table, at computed subscripts */
-            for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] = table[m
-                * table_stride_0 + max(min((((n_k - n_q + 1) <= (difference_360 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k -
-                n_q - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
-                (int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) : truncated((8 + ((log(((int64_t)llabs(n_k -
-                n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 +
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
+                table_array[m * table_array_stride_0 + max(min((((n_k - n_q + 1) <= (difference_360 + j0 - i1 + 1)) ? 16
+                : 0) + ((((n_k - n_q - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (n_k
+                - n_q + 7))) ? (int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) : truncated((8 +
                 ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
-                != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781)
-                * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+                < 15 || 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) -
+                1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -3133,36 +3140,37 @@ TARGET_v3 static void softmax_t5_totals1_v3(const struct call *call, int64_t tas
     const int64_t m = task % members;
     const int64_t g = task / members;
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 32 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_2: 32] */
-    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_2: 32] */
-    float *const dtable = call->dtable ? call->dtable + (g * members + m) * 32 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
+    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 32 : NULL;
     /* gradient = 0.0f */
-    for (int64_t table_2 = 0; table_2 < 32; table_2 += 8) {
-        store_v3(gradient + table_2, splat_v3(0.0f));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
+        store_v3(gradient + table_axis_2, splat_v3(0.0f));
     }
     /* gradient += partial_0 */
-    for (int64_t table_2_first = 0; table_2_first < 32; table_2_first += 16) {
+    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += 16) {
         vec_v3 gradient_in[2];
-        UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 8) {
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 8) {
             gradient_in[vector] = (vec_v3){0};
         }
         for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 8) {
-                gradient_in[vector] += load_v3(partial_0 + unit16 * 32 + table_2);
+            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
+                table_axis_2 += 8) {
+                gradient_in[vector] += load_v3(partial_0 + unit16 * 32 + table_axis_2);
             }
         }
-        UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 8) {
-            store_v3(gradient + table_2, load_v3(gradient + table_2) + gradient_in[vector]);
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 8) {
+            store_v3(gradient + table_axis_2, load_v3(gradient + table_axis_2) + gradient_in[vector]);
         }
     }
     /* gradient_2 = gradient */
-    for (int64_t table_2 = 0; table_2 < 32; table_2 += 8) {
-        store_v3(gradient_2 + table_2, load_v3(gradient + table_2));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
+        store_v3(gradient_2 + table_axis_2, load_v3(gradient + table_axis_2));
     }
-    if (dtable) {
-        /* dtable = gradient_2 */
-        for (int64_t table_2 = 0; table_2 < 32; table_2++)
-            dtable[table_2] = gradient_2[table_2];
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            dtable_array[table_axis_2] = gradient_2[table_axis_2];
     }
 }
 #endif
@@ -3639,8 +3647,8 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -3688,15 +3696,16 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-            table[max(min((((difference_356 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 +
-            n_k - n_q - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_356 +
-            i0 - j1 + n_k - n_q + 1) : truncated((8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) *
-            0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+            table_array[max(min((((difference_356 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 -
+            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + n_k - n_q + 8))) ?
+            (int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -3839,9 +3848,9 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -3870,16 +3879,16 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * table_stride_0 +
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
                 max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
                 j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
                 truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
                 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
                 * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
                 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
-                : 15))), 31), 0) * table_stride_1];
+                : 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -4078,8 +4087,8 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4114,15 +4123,16 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table, at computed subscripts */
+        /* table_at = table_array, at computed subscripts */
         for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-            table[max(min((((difference_356 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 +
-            n_k - n_q - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_356 +
-            i0 - j1 + n_k - n_q + 1) : truncated((8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) *
-            0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+            table_array[max(min((((difference_356 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 -
+            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + n_k - n_q + 8))) ?
+            (int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
+            : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -4242,8 +4252,8 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -4256,10 +4266,10 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
     float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [table_2: 32, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_2: 32, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_2: 32] */
+    float *const row_sum = (float *)(void *)(work + 143360); /* [table_axis_2: 32, i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_axis_2: 32, i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_axis_2: 32] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -4272,9 +4282,9 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     float *const subscript = (float *)(void *)(work + 73728); /* [difference_212: 212] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_2 = 0; table_2 < 32; table_2 += 4) {
-            store_any(unit_sum + table_2, splat_any(0.0f));
-            store_any(unit_sum_compensation + table_2, splat_any(0.0f));
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
+            store_any(unit_sum + table_axis_2, splat_any(0.0f));
+            store_any(unit_sum_compensation + table_axis_2, splat_any(0.0f));
         }
     }
     for (int64_t b = 0; b < batch; b++) {
@@ -4309,10 +4319,10 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(row_sum + table_2 * 64 + i, splat_any(0.0f));
-                            store_any(row_sum_compensation + table_2 * 64 + i, splat_any(0.0f));
+                            store_any(row_sum + table_axis_2 * 64 + i, splat_any(0.0f));
+                            store_any(row_sum_compensation + table_axis_2 * 64 + i, splat_any(0.0f));
                         }
                     }
                 }
@@ -4324,16 +4334,16 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table, at computed subscripts */
+                /* table_at = table_array, at computed subscripts */
                 for (int64_t difference_212 = 0; difference_212 < 212;
-                    difference_212++) table_at[difference_212] = table[max(min((((difference_212 + i0 - j1 + n_k - n_q +
-                    2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_212 +
-                    i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) : truncated((8
-                    + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) *
-                    8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
-                    2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) *
-                    0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q
-                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+                    difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 + n_k -
+                    n_q + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <=
+                    (difference_212 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q +
+                    1) : truncated((8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
+                    2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q +
+                    1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k
+                    - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_212 + i0 -
+                    j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4395,17 +4405,17 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                             & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
                             (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
                     }
-                    /* row_sum += select(subscript == table_2, score_2 * score, 0.0f) */
+                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                             vec_any row_sum_in = (vec_any){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 row_sum_in += pick_any(load_any(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_2, load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i),
+                                    (float)table_axis_2, load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i),
                                     splat_any(0.0f));
                             }
-                            add_any(row_sum + table_2 * 64 + i, row_sum_compensation + table_2 * 64 + i, row_sum_in,
-                                splat_any(1));
+                            add_any(row_sum + table_axis_2 * 64 + i, row_sum_compensation + table_axis_2 * 64 + i,
+                                row_sum_in, splat_any(1));
                         }
                     }
                 }
@@ -4422,17 +4432,18 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
             }
             if (partial_0) {
                 /* unit_sum += row_sum */
-                for (int64_t table_2 = 0; table_2 < 32; table_2++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any term = load_any(row_sum + table_2 * 64 + i);
+                        const vec_any term = load_any(row_sum + table_axis_2 * 64 + i);
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
                     const float total = lane_sum_any(lane_sums);
-                    const float more = unit_sum_compensation[table_2] + total, sum_then = unit_sum[table_2] + more;
-                    unit_sum_compensation[table_2] = more - (sum_then - unit_sum[table_2]);
-                    unit_sum[table_2] = sum_then;
+                    const float more = unit_sum_compensation[table_axis_2] + total,
+                        sum_then = unit_sum[table_axis_2] + more;
+                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
+                    unit_sum[table_axis_2] = sum_then;
                 }
             }
             if (dq) {
@@ -4443,8 +4454,8 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_2 = 0; table_2 < 32; table_2++)
-            partial_0[table_2] = unit_sum[table_2];
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            partial_0[table_axis_2] = unit_sum[table_axis_2];
     }
 }
 
@@ -4466,9 +4477,9 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * call->at.table[0];
-    const int64_t table_stride_0 = call->at.table[0];
-    const int64_t table_stride_1 = call->at.table[1];
+    const float *const table_array = call->params->table + g * members * call->at.table[0];
+    const int64_t table_array_stride_0 = call->at.table[0];
+    const int64_t table_array_stride_1 = call->at.table[1];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -4531,16 +4542,16 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table, at computed subscripts */
-            for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] = table[m
-                * table_stride_0 + max(min((((n_k - n_q + 1) <= (difference_356 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k -
-                n_q - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
-                (int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) : truncated((8 + ((log(((int64_t)llabs(n_k -
-                n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 +
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
+                table_array[m * table_array_stride_0 + max(min((((n_k - n_q + 1) <= (difference_356 + j0 - i1 + 1)) ? 16
+                : 0) + ((((n_k - n_q - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (n_k
+                - n_q + 7))) ? (int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) : truncated((8 +
                 ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
-                != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781)
-                * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
+                < 15 || 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) -
+                1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -4607,36 +4618,37 @@ static void softmax_t5_totals1_any(const struct call *call, int64_t task, unsign
     const int64_t m = task % members;
     const int64_t g = task / members;
     const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 32 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_2: 32] */
-    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_2: 32] */
-    float *const dtable = call->dtable ? call->dtable + (g * members + m) * 32 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
+    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 32 : NULL;
     /* gradient = 0.0f */
-    for (int64_t table_2 = 0; table_2 < 32; table_2 += 4) {
-        store_any(gradient + table_2, splat_any(0.0f));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
+        store_any(gradient + table_axis_2, splat_any(0.0f));
     }
     /* gradient += partial_0 */
-    for (int64_t table_2_first = 0; table_2_first < 32; table_2_first += 8) {
+    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += 8) {
         vec_any gradient_in[2];
-        UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 4) {
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 4) {
             gradient_in[vector] = (vec_any){0};
         }
         for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 4) {
-                gradient_in[vector] += load_any(partial_0 + unit16 * 32 + table_2);
+            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
+                table_axis_2 += 4) {
+                gradient_in[vector] += load_any(partial_0 + unit16 * 32 + table_axis_2);
             }
         }
-        UNROLL for (int64_t vector = 0, table_2 = table_2_first; vector < 2; vector++, table_2 += 4) {
-            store_any(gradient + table_2, load_any(gradient + table_2) + gradient_in[vector]);
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 4) {
+            store_any(gradient + table_axis_2, load_any(gradient + table_axis_2) + gradient_in[vector]);
         }
     }
     /* gradient_2 = gradient */
-    for (int64_t table_2 = 0; table_2 < 32; table_2 += 4) {
-        store_any(gradient_2 + table_2, load_any(gradient + table_2));
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
+        store_any(gradient_2 + table_axis_2, load_any(gradient + table_axis_2));
     }
-    if (dtable) {
-        /* dtable = gradient_2 */
-        for (int64_t table_2 = 0; table_2 < 32; table_2++)
-            dtable[table_2] = gradient_2[table_2];
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            dtable_array[table_axis_2] = gradient_2[table_axis_2];
     }
 }
 
@@ -4966,7 +4978,7 @@ int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_
    computes some of the gradients. */
 INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_0; }
 INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->dtable != NULL; }
+INLINE int wanted_2(const struct call *call) { return call->dtable_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -5058,9 +5070,9 @@ static size_t set_totals(struct call *call, const struct softmax_t5_gradients *t
     const struct attn_problem *const p = &call->p;
     size_t at = 0, most = 0;
     if (to) {
-        call->dtable = to->table;
+        call->dtable_array = to->table;
     }
-    if (call->dtable) call->partial_0 = (float *)(void *)(left + at);
+    if (call->dtable_array) call->partial_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(512 * sizeof(float), p->heads)));
     if (at > most) most = at;
     at = 0;

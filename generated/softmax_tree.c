@@ -643,10 +643,10 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const uint8_t *const tree = call->params->tree;
-    const int64_t tree_stride_0 = call->at.tree[0];
-    const int64_t tree_stride_1 = call->at.tree[1];
-    const int64_t tree_stride_2 = call->at.tree[2];
+    const uint8_t *const tree_array = call->params->tree;
+    const int64_t tree_array_stride_0 = call->at.tree[0];
+    const int64_t tree_array_stride_1 = call->at.tree[1];
+    const int64_t tree_array_stride_2 = call->at.tree[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64] */
     float *const row_max = (float *)(void *)(work + 32768); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 33024); /* [i: 64] */
@@ -699,8 +699,8 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 uint8_t flags_0[128 * 16];
-                turn_flags_v4(flags_0, tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + j0 * tree_stride_2,
-                    tree_stride_1, tree_stride_2, n_q - (i0 + i), j1 - j0);
+                turn_flags_v4(flags_0, tree_array + b * tree_array_stride_0 + (i0 + i) * tree_array_stride_1 + j0 *
+                    tree_array_stride_2, tree_array_stride_1, tree_array_stride_2, n_q - (i0 + i), j1 - j0);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     store_v4(score + j * 64 + i, pick_v4(flags_of_lanes_v4(flags_0 + j * 16, 1, 16),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
@@ -751,8 +751,8 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = flags_of_lanes_v4(tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + (j0 + j)
-                        * tree_stride_2, tree_stride_1, n_q - (i0 + i));
+                    in_region[i / 16] = flags_of_lanes_v4(tree_array + b * tree_array_stride_0 + (i0 + i) *
+                        tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_1, n_q - (i0 + i));
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1159,10 +1159,10 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const uint8_t *const tree = call->params->tree;
-    const int64_t tree_stride_0 = call->at.tree[0];
-    const int64_t tree_stride_1 = call->at.tree[1];
-    const int64_t tree_stride_2 = call->at.tree[2];
+    const uint8_t *const tree_array = call->params->tree;
+    const int64_t tree_array_stride_0 = call->at.tree[0];
+    const int64_t tree_array_stride_1 = call->at.tree[1];
+    const int64_t tree_array_stride_2 = call->at.tree[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64] */
     float *const row_max = (float *)(void *)(work + 32768); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 33024); /* [i: 64] */
@@ -1215,8 +1215,8 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 uint8_t flags_0[128 * 8];
-                turn_flags_v3(flags_0, tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + j0 * tree_stride_2,
-                    tree_stride_1, tree_stride_2, n_q - (i0 + i), j1 - j0);
+                turn_flags_v3(flags_0, tree_array + b * tree_array_stride_0 + (i0 + i) * tree_array_stride_1 + j0 *
+                    tree_array_stride_2, tree_array_stride_1, tree_array_stride_2, n_q - (i0 + i), j1 - j0);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     store_v3(score + j * 64 + i, pick_v3(flags_of_lanes_v3(flags_0 + j * 8, 1, 8),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
@@ -1271,8 +1271,8 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = flags_of_lanes_v3(tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + (j0 + j)
-                        * tree_stride_2, tree_stride_1, n_q - (i0 + i));
+                    in_region[i / 8] = flags_of_lanes_v3(tree_array + b * tree_array_stride_0 + (i0 + i) *
+                        tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_1, n_q - (i0 + i));
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1635,10 +1635,10 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const uint8_t *const tree = call->params->tree;
-    const int64_t tree_stride_0 = call->at.tree[0];
-    const int64_t tree_stride_1 = call->at.tree[1];
-    const int64_t tree_stride_2 = call->at.tree[2];
+    const uint8_t *const tree_array = call->params->tree;
+    const int64_t tree_array_stride_0 = call->at.tree[0];
+    const int64_t tree_array_stride_1 = call->at.tree[1];
+    const int64_t tree_array_stride_2 = call->at.tree[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64] */
     float *const row_max = (float *)(void *)(work + 32768); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 33024); /* [i: 64] */
@@ -1691,9 +1691,9 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(flags_of_lanes_any(tree + b * tree_stride_0 + (i0 + i) *
-                        tree_stride_1 + (j0 + j) * tree_stride_2, tree_stride_1, n_q - (i0 + i)),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(flags_of_lanes_any(tree_array + b * tree_array_stride_0 + (i0
+                        + i) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_1,
+                        n_q - (i0 + i)), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -1746,8 +1746,8 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = flags_of_lanes_any(tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + (j0 + j)
-                        * tree_stride_2, tree_stride_1, n_q - (i0 + i));
+                    in_region[i / 4] = flags_of_lanes_any(tree_array + b * tree_array_stride_0 + (i0 + i) *
+                        tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_1, n_q - (i0 + i));
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }

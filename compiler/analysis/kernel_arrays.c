@@ -118,7 +118,8 @@ static bool rows_of_tokens(const struct kernel_array *a)
 
 static void describe(struct kernel_array *a, struct arena *arena)
 {
-    a->identifier = a->member = identifier_of(arena, a->name);
+    a->member = identifier_of(arena, a->name);
+    a->identifier = a->declared ? arena_printf(arena, "%s_array", a->name) : a->member;
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && !dtype_is_integer(a->dtype);
     a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
@@ -128,7 +129,7 @@ static void describe(struct kernel_array *a, struct arena *arena)
                                   a->place == PLACE_PARAMS || a->place == PLACE_WORKSPACE ? "%s_at"
                                   : a->place == PLACE_PROBLEM                             ? "p.%s_at"
                                                                                           : "p.%s",
-                                  a->member);
+                                  a->identifier);
 }
 
 int kernel_array_find(const struct kernel_arrays *all, const char *name)

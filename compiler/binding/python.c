@@ -114,12 +114,21 @@ static bool takes_seed(const struct unit *p)
     return any_random(p) || p->spec->dropout > 0;
 }
 
+/* Returns the name of the argument for a parameter. It ends in "_" if Python or the function uses the plain name. */
+static const char *argument_of(const struct unit *p, const struct kernel_array *a)
+{
+    static const char *const others[] = {"saved", "threads", "wanted", NULL};
+    bool used = python_is_keyword(a->member);
+    for (int k = 0; others[k]; k++) used |= strcmp(a->member, others[k]) == 0;
+    return used ? arena_printf(p->arena, "%s_", a->member) : a->member;
+}
+
 /* add_keywords appends the parameters as keyword arguments of a function. add_given appends them as arguments of a
    call. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
-    for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", a->member);
+    for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", argument_of(p, a));
     const bool own = p->spec->similarity.has_seed && p->spec->dropout == 0;
     if (takes_seed(p)) text_add(out, ", seed=%s", own ? "SEED" : "None");
 }
@@ -129,7 +138,8 @@ static void add_given(const struct unit *p, struct text *out)
     const struct kernel_array *a;
     const char *before = "";
     text_add(out, "{");
-    for (int k = 0; (a = next_param(p, &k)); before = ", ") text_add(out, "%s\"%s\": %s", before, a->name, a->member);
+    for (int k = 0; (a = next_param(p, &k)); before = ", ")
+        text_add(out, "%s\"%s\": %s", before, a->name, argument_of(p, a));
     text_add(out, "}, %s", takes_seed(p) ? "seed" : "None");
 }
 
@@ -137,7 +147,7 @@ static void describe_parameters(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
     for (int k = 0; (a = next_param(p, &k));)
-        text_add(out, "    %s: [%s], %s%s\n", a->member, array_shape_text(p->arena, a, ", "), element(a->dtype),
+        text_add(out, "    %s: [%s], %s%s\n", argument_of(p, a), array_shape_text(p->arena, a, ", "), element(a->dtype),
                  a->origin == ORIGIN_LEARNED ? "" : ", else generated from the seed");
     if (any_random(p))
         text_add(out, "    seed: generates the parameters that are not given, the same on every machine\n");
@@ -230,7 +240,7 @@ static void add_gradients(const struct unit *p, const char *format, struct text 
         text_add(out, "%s", comma);
         for (const char *c = format; *c; c++) {
             if (*c == '@')
-                text_add(out, "%s", a->identifier);
+                text_add(out, "%s%s", a->place == PLACE_GRADIENTS ? "d" : "", a->member);
             else
                 text_append(out, c, 1);
         }

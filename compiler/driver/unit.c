@@ -103,6 +103,20 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
+/* Reports arrays of the spec that have the name of another parameter in C, such as features_w and features.w. */
+static void check_members(const struct unit *p, struct diagnostics *d)
+{
+    for (int k = 0; k < p->spec->arrays.count; k++) {
+        const struct user_array *const own = &p->spec->arrays.array[k];
+        for (int n = 0; n < p->arrays->count; n++) {
+            const struct kernel_array *const a = &p->arrays->array[n];
+            if (a->place == PLACE_PARAMS && strcmp(a->member, own->name) == 0 && strcmp(a->name, own->name) != 0)
+                diagnostics_error(d, own->at, "'arrays': '%s' is the parameter '%s' in C; choose another name",
+                                  own->name, a->name);
+        }
+    }
+}
+
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -129,6 +143,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
+    if (p->graph) check_members(p, d);
     if (p->graph) unit_check_decay(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
                 (!(p->spec->emit & EMIT_DECODE) || unit_can_decode(p, p->asked & EMIT_DECODE, d));

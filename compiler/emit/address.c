@@ -100,10 +100,11 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
             return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
         if (emit_has_row_strides(x, a) || rows || emit_strided_rows(x, a)) {
             const bool members = emit_has_members(x, a);
-            if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", a->name);
-            if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", a->name);
-            if (source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", a->name);
-            if (axis_is_sequence(&x->m->axis[a->axes[k]])) return arena_printf(arena, "%s_row", a->name);
+            const char *const name = emit_local(x, a->name);
+            if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", name);
+            if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", name);
+            if (source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", name);
+            if (axis_is_sequence(&x->m->axis[a->axes[k]])) return arena_printf(arena, "%s_row", name);
         }
         int64_t constant = 1;
         const char *text = NULL;
@@ -147,7 +148,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
 {
     const struct array *a = &x->l->array[r->of];
     struct arena *arena = x->m->arena;
-    const char *made = emit_name(arena, a->name);
+    const char *const name = emit_local(x, a->name), *made = name;
     if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) made = arena_printf(arena, "last_%s", made);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
@@ -173,14 +174,13 @@ const char *emit_address(struct emitter *x, const struct ref *r)
             index = emit_integer_text(x, r->sub[k], true);
         const bool merged = x->m->axis[a->axes[k]].source == SIZE_ROWS;
         if (merged && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
-            made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, a->name, index,
-                                a->name);
+            made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, name, index, name);
             continue;
         }
         if (merged && emit_strided(x, a)) { /* The caller's array has separate axes of query heads and of queries. */
             const int queries = emit_axis_of_caller(x, a, k);
-            made = arena_printf(arena, "%s + %s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", made, index, a->name,
-                                queries - 1, index, a->name, queries);
+            made = arena_printf(arena, "%s + %s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", made, index, name,
+                                queries - 1, index, name, queries);
             continue;
         }
         made = strcmp(stride, "1") == 0
@@ -193,12 +193,12 @@ const char *emit_address(struct emitter *x, const struct ref *r)
 
 const char *emit_array(const struct emitter *x, const struct ref *r)
 {
-    return emit_name(x->m->arena, x->l->array[r->of].name);
+    return emit_local(x, x->l->array[r->of].name);
 }
 
 const char *emit_held(const struct emitter *x, const struct array *a)
 {
-    return arena_printf(x->m->arena, "all_%s", emit_name(x->m->arena, a->name));
+    return arena_printf(x->m->arena, "all_%s", emit_local(x, a->name));
 }
 
 int64_t emit_most_lanes(const struct emitter *x, const struct ref *to)

@@ -114,14 +114,14 @@ struct version_choice {
 
 /* Returns C that tests whether the caller wants an output of this part of backward. Returns NULL if the part always
    runs. */
-static const char *wanted_outputs(const struct compilation *c)
+static const char *wanted_outputs(const struct kernel_arrays *arrays, const struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;
     const char *condition = NULL;
     if (!program_outputs_gradients(&c->program)) return NULL;
     for (int o = 0; o < c->graph->outputs; o++)
         condition = arena_printf(arena, "%s%scall->%s", condition ? condition : "", condition ? " || " : "",
-                                 emit_name(arena, c->graph->output[o].name));
+                                 emit_identifier(arena, arrays, c->graph->output[o].name));
     return condition;
 }
 
@@ -139,7 +139,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
                      int cooperative, struct text *out)
 {
     const struct loops *l = c->loops;
-    const char *const wanted = wanted_outputs(c);
+    const char *const wanted = wanted_outputs(x->e->p->arrays, c);
     text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows",
              emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
              (long long)(c->state.few_tokens && c->state.few_tokens->loops->workspace > l->workspace

@@ -80,6 +80,8 @@ bool emit_tasks_over(const struct loops *l, enum size_source source);
 const char *emit_size(const struct module *m, int axis);
 /* Returns the C name of a parameter, such as "q_norm_weight" for "q.norm.weight". */
 const char *emit_name(struct arena *arena, const char *name);
+/* Returns the C name of an array in kernels. No other name there ends in "_array", as those of declared arrays do. */
+const char *emit_identifier(struct arena *arena, const struct kernel_arrays *arrays, const char *name);
 /* Returns C for an expression of sizes and loop bounds (SIZE, LO and HI), for display. */
 const char *emit_bound(const struct compilation *c, const struct expr *e);
 

@@ -86,13 +86,13 @@ static const char *call_members(struct arena *arena, const struct emission *p, b
         const bool written = forward > ACCESS_READ || last > ACCESS_READ;
         if (is_computed(p, a, backward))
             members = arena_printf(arena, "%s%s%s *%s; /* [%s] */\n    struct attn_strides %s;", members,
-                                   *members ? "\n    " : "", emit_stored(a->dtype), a->member,
+                                   *members ? "\n    " : "", emit_stored(a->dtype), a->identifier,
                                    array_shape_text(arena, a, ","), a->strides);
         if (a->place != PLACE_ARGUMENT && a->place != PLACE_PROBLEM && !is_param_of_rows(a) && !is_read_within(a))
             continue;
         if (forward == ACCESS_NONE && last == ACCESS_NONE) continue;
         members = arena_printf(arena, "%s%s%s%s *%s;", members, *members ? "\n    " : "", written ? "" : "const ",
-                               emit_stored(a->dtype), a->member);
+                               emit_stored(a->dtype), a->identifier);
         if (a->place == PLACE_PROBLEM)
             members = arena_printf(arena, "%s /* [%s], or NULL */", members, array_shape_text(arena, a, ","));
         if (is_param_of_rows(a)) members = arena_printf(arena, "%s\n    struct attn_strides %s;", members, a->strides);
@@ -196,7 +196,7 @@ static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
         const struct array *array = &c->loops->array[a];
         if (!array->sums) continue;
         const long long row = (long long)emit_row_of_sums(c->loops->module, array);
-        const char *name = emit_name(arena, array->name), *real = emit_real(e->p->spec->dtype);
+        const char *name = emit_identifier(arena, e->p->arrays, array->name), *real = emit_real(e->p->spec->dtype);
         s.members = arena_printf(arena, "%s\n    %s *%s; /* [B,H,n_q,%lld], or NULL */", s.members, real, name, row);
         s.values = arena_printf(arena,
                                 "%s%s    call->%s = (%s *)(void *)(sums + (size_t)(call->p.batch * call->p.heads * "
@@ -214,8 +214,9 @@ static const char *sums_wanted(const struct emitted_file *e, struct arena *arena
     for (int k = 0; k < e->p->backwards; k++) {
         const struct compilation *c = e->p->backward[k].c;
         for (int o = 0; c && program_takes_sums(&c->program) && o < c->graph->outputs; o++)
-            when = emit_or_name(arena, when,
-                                arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
+            when = emit_or_name(
+                arena, when,
+                arena_printf(arena, "call.%s", emit_identifier(arena, e->p->arrays, c->graph->output[o].name)));
     }
     return when;
 }
@@ -367,7 +368,7 @@ static const char *param_rows(struct arena *arena, const struct kernel_array *a)
         arena,
         "    call->%s = call->params->%s;\n"
         "    call->%s = (struct attn_strides){%s, %s, %s};",
-        a->member, a->member, a->strides, stride_of(arena, a, axis_of_size(a, ARRAY_SIZE_BATCH)),
+        a->identifier, a->member, a->strides, stride_of(arena, a, axis_of_size(a, ARRAY_SIZE_BATCH)),
         stride_of(arena, a, heads < 0 ? axis_of_size(a, ARRAY_SIZE_KV_HEADS) : heads),
         stride_of(arena, a, axis_of_size(a, a->role == ROLE_PER_QUERY ? ARRAY_SIZE_N_Q : ARRAY_SIZE_N_K)));
 }
@@ -492,15 +493,15 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
                             array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
                             : array_has_size(a, ARRAY_SIZE_HEADS)  ? "heads"
                                                                    : "1");
-    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", x->pointers, comma, a->member);
+    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", x->pointers, comma, a->identifier);
     x->strides = arena_printf(x->arena, "%s%sin_bytes(call.%s, sizeof *call.%s)", x->strides, comma, a->strides,
-                              a->member);
+                              a->identifier);
     x->row_strides = arena_printf(x->arena, "%s%scall.%s.row", x->row_strides, comma, a->strides);
     x->values = arena_printf(x->arena,
                              "%s%s    call->%s = (const %s *)(const void *)rows->at[%d];\n"
                              "    call->%s = in_elements(rows->strides[%d], sizeof *call->%s);",
-                             x->values, *x->values ? "\n" : "", a->member, type, x->count, a->strides, x->count,
-                             a->member);
+                             x->values, *x->values ? "\n" : "", a->identifier, type, x->count, a->strides, x->count,
+                             a->identifier);
     if (!array_has_size(a, ARRAY_SIZE_KV_HEADS) && !array_has_size(a, ARRAY_SIZE_HEADS))
         x->values = arena_printf(x->arena, "%s\n    call->%s.head = 0; /* all heads share the rows */", x->values,
                                  a->strides);
@@ -571,9 +572,9 @@ static void set_rows_of_queries(struct template_names *t, const struct kernel_ar
         const struct kernel_array *const a = &arrays->array[k];
         if (!is_param_of_rows(a) || a->role != ROLE_PER_QUERY) continue;
         const char *const end = count++ ? "\n" : "";
-        sequences = arena_printf(t->arena, "%s%s    call.%s += b * call.%s.batch;", sequences, end, a->member,
+        sequences = arena_printf(t->arena, "%s%s    call.%s += b * call.%s.batch;", sequences, end, a->identifier,
                                  a->strides);
-        rows = arena_printf(t->arena, "%s%s        call.%s += m * call.%s.row;", rows, end, a->member, a->strides);
+        rows = arena_printf(t->arena, "%s%s        call.%s += m * call.%s.row;", rows, end, a->identifier, a->strides);
     }
     template_set_number(t, "ROWS_OF_QUERIES", count);
     template_set(t, "SEQUENCES_OF_ROWS_OF_QUERIES", sequences);

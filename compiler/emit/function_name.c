@@ -56,6 +56,12 @@ const char *emit_size(const struct module *m, int axis)
     return axis_is_counted(a) ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
 }
 
+const char *emit_identifier(struct arena *arena, const struct kernel_arrays *arrays, const char *name)
+{
+    const int k = arrays ? kernel_array_find(arrays, name) : -1;
+    return k >= 0 ? arrays->array[k].identifier : emit_name(arena, name);
+}
+
 const char *emit_name(struct arena *arena, const char *name)
 {
     char *made = arena_copy(arena, name);

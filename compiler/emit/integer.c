@@ -202,7 +202,7 @@ static const char *ids_of_box(struct emitter *x, const struct array *a, const st
     }
     const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
     return arena_printf(arena, "%s_of_box(%s, %d, %s, %s, %s, %s, %s, %s)", a->dtype == DTYPE_U8 ? "flags" : "ids",
-                        emit_name(arena, a->name), axes, arena_printf(arena, list, strides),
+                        emit_local(x, a->name), axes, arena_printf(arena, list, strides),
                         arena_printf(arena, list, begin), arena_printf(arena, list, end), emit_last_stride(x, a), from,
                         to);
 }
@@ -239,7 +239,7 @@ static const char *row_offset(struct emitter *x, const struct expr *e, const str
 /* Returns C for the address of a row that own_row has counted. */
 static const char *row_address(struct emitter *x, const struct expr *e, const struct expr *row)
 {
-    const char *array = emit_name(x->m->arena, e->name), *offset = row_offset(x, e, row);
+    const char *array = emit_local(x, e->name), *offset = row_offset(x, e, row);
     return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
 }
 
@@ -279,7 +279,7 @@ static const char *id_text(struct emitter *x, const struct expr *e)
         emit_starts_at_first(x, a))
         at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first sequence of its group */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
-        const char *name = emit_name(arena, e->name), *offset = row_offset(x, e, emit_row(x, e));
+        const char *name = emit_local(x, e->name), *offset = row_offset(x, e, emit_row(x, e));
         if (strided) at = arena_printf(arena, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
         return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);
     }
@@ -438,7 +438,7 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
                             emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
     if (e->op == EXPR_ANY_ID)
-        return arena_printf(arena, "any_id(%s, %s, %s, %s, %s, %s)", emit_name(arena, e->name), emit_row_length(x, e),
+        return arena_printf(arena, "any_id(%s, %s, %s, %s, %s, %s)", emit_local(x, e->name), emit_row_length(x, e),
                             emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]),
                             emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
     if (e->op == EXPR_REAL) return emit_number(x, e->real, false);
@@ -535,7 +535,7 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     if (table >= 0)
         return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,
                             emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]), from, to);
-    return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_name(arena, e->name),
+    return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_local(x, e->name),
                         emit_row_length(x, e), emit_integer(x, first), emit_integer(x, end), from, to);
 }
 

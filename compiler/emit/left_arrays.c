@@ -14,8 +14,8 @@ static int next_gradient(const struct kernel_arrays *arrays, int from)
 /* A left array of one form (linear or quadratic). Sums with a row per query are not left arrays, because entry.c
    places them. */
 struct left_array {
-    const char *name;
-    const struct graph *g; /* the graph of a part that reads the array, which is its value v */
+    const char *name, *identifier; /* the identifier is the name in the emitted C */
+    const struct graph *g;         /* the graph of a part that reads the array, which is its value v */
     int v;
 };
 
@@ -76,7 +76,9 @@ static int left_arrays(const struct emitted_file *e, bool linear, struct arena *
             const struct value *value = &g->value[v];
             bool before = value->op != GRAPH_INPUT || sums_of_queries(g, value) || !is_left(e, linear, value->name);
             for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
-            if (!before) left[count++] = (struct left_array){value->name, g, v};
+            if (!before)
+                left[count++] = (struct left_array){value->name, emit_identifier(arena, e->p->arrays, value->name), g,
+                                                    v};
         }
     }
     *of = left;
@@ -103,7 +105,7 @@ const char *emit_total_members(const struct emitted_file *e, struct arena *arena
             members = arena_printf(arena,
                                    left[n].g->value[left[n].v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
                                                                     : "%s\n    %s *%s;",
-                                   members, real, left[n].name, left[n].name);
+                                   members, real, left[n].identifier, left[n].identifier);
     return members;
 }
 
@@ -151,8 +153,9 @@ static const char *with_prefix_wanted(const struct emitted_file *e, const char *
         for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++) {
             const int array = kernel_array_find(e->p->arrays, c->graph->output[o].name);
             if (array < 0) continue; /* the array has sums of slices */
-            condition = emit_or_name(arena, condition,
-                                     arena_printf(arena, "%s%s", call, emit_name(arena, c->graph->output[o].name)));
+            condition = emit_or_name(
+                arena, condition,
+                arena_printf(arena, "%s%s", call, emit_identifier(arena, e->p->arrays, c->graph->output[o].name)));
         }
     }
     return condition;
@@ -173,8 +176,9 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
                             ? with_prefix_wanted(e, condition, "call->", arena)
                             : is_given(e, linear, made)
                                   ? with_needs(e, linear, condition, made, arena)
-                                  : emit_or_name(arena, condition,
-                                                 arena_printf(arena, "call->%s", emit_name(arena, made)));
+                                  : emit_or_name(
+                                        arena, condition,
+                                        arena_printf(arena, "call->%s", emit_identifier(arena, e->p->arrays, made)));
         }
     }
     return condition;
@@ -206,7 +210,7 @@ static const char *rows_value(const struct left_array *left, const char *placed,
     return arena_printf(arena,
                         "%s    call->%s_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(%lld, p->n_k), "
                         "p->kv_heads), (int64_t)bytes_times(%lld, p->n_k), %lld};\n",
-                        placed, left->name, row, row, row);
+                        placed, left->identifier, row, row, row);
 }
 
 /* Returns statements that set the pointer and strides of a left array that has a gradient for each query head, such
@@ -216,7 +220,7 @@ static const char *rows_value(const struct left_array *left, const char *placed,
 static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
 {
     const struct value *const v = &left->g->value[left->v];
-    const char *name = left->name, *whole = whole_of(left, arena);
+    const char *name = left->identifier, *whole = whole_of(left, arena);
     const long long row = (long long)left->g->module->axis[v->axes[v->rank - 1]].extent;
     placed = arena_printf(arena,
                           "%s        const size_t head = bytes_times(%lld, p->n_k);\n"
@@ -252,7 +256,7 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
     const char *const placed = arena_printf(arena,
                                             "%sif (%s) call->%s = (%s *)(void *)(left + at);\n"
                                             "%sat = bytes_plus(at, whole_lines(%s));\n",
-                                            indent, wanted, left->name, real, indent, bytes);
+                                            indent, wanted, left->identifier, real, indent, bytes);
     if (has_heads(left)) return heads_value(left, e->p->spec->dtype, placed, arena);
     return value->sums ? rows_value(left, placed, arena) : placed;
 }
@@ -281,7 +285,7 @@ static const char *before_totals(const struct emitted_file *e, struct arena *are
         for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
             if (has_heads(&left[n]))
                 statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
-                                          whole_of(&left[n], arena), left[n].name, whole_of(&left[n], arena));
+                                          whole_of(&left[n], arena), left[n].identifier, whole_of(&left[n], arena));
     return statements;
 }
 

@@ -364,7 +364,7 @@ static void assign(struct map *map, int k)
     struct nest *n = &map->n;
     struct emitter *x = n->x;
     const struct assign *a = &n->s->assign[k];
-    const char *name = emit_name(x->m->arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
+    const char *name = emit_local(x, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
     if (map->chains > 1) {
         keep_chains(map, a, name, address);
         return;

@@ -114,7 +114,7 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
         if (!goes) continue;
         if (!emit_is_wanted(x, &x->l->array[o])) return NULL;
         condition = arena_printf(x->m->arena, "%s%s%s", condition, *condition ? " || " : "",
-                                 emit_name(x->m->arena, x->l->array[o].name));
+                                 emit_local(x, x->l->array[o].name));
     }
     const bool leaves = x->l->array[s->assign[0].to.of].kind == ARRAY_OUTPUT;
     return (every && !leaves) || !*condition ? NULL : condition;

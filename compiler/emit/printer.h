@@ -122,6 +122,7 @@ struct axis_of_caller {
     const struct expr *size;
     const char *stride;
 };
+const char *emit_local(const struct emitter *x, const char *name);
 const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a);
 int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k);

@@ -215,7 +215,7 @@ static int block_loop(struct emitter *x, const struct stmt *s)
         const struct array *array = &x->l->array[k];
         if (!array->held || !stmt_touches(s, k)) continue;
         emit_line(x, "%s *const %s = %s + (%s0 - %s_block) / %lld * %lld;", emit_stored(array->dtype),
-                  emit_name(x->m->arena, array->name), emit_held(x, array), a, a, (long long)s->step,
+                  emit_local(x, array->name), emit_held(x, array), a, a, (long long)s->step,
                   (long long)(array_elements(array) / array->held));
     }
     return 1;
@@ -238,7 +238,7 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
     if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
     for (int k = 0; k < x->l->arrays; k++) {
         if (!emit_has_dropped(x, &x->l->array[k]) || !reads_keys(x, s, k)) continue;
-        const char *const name = emit_name(x->m->arena, x->l->array[k].name);
+        const char *const name = emit_local(x, x->l->array[k].name);
         emit_line(x, "const %s *const %s = last_%s + (%s < %lld ? call->dropped * %s_row : 0);",
                   emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->state.read_first, name);
     }

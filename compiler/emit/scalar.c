@@ -94,7 +94,7 @@ static const char *unused_name(struct nest *n, const char *name)
     const struct loops *l = n->x->l;
     const char *made = scalar_format(n, "%s_%d", name, n->x->temporaries++);
     for (int a = 0; a < l->arrays; a++)
-        if (strcmp(emit_name(n->x->m->arena, l->array[a].name), made) == 0) return unused_name(n, name);
+        if (strcmp(emit_local(n->x, l->array[a].name), made) == 0) return unused_name(n, name);
     return made;
 }
 
@@ -437,10 +437,10 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     const char *name = scalar_format(n, "id_%d", x->temporaries++), *row = NULL,
                *length = strided ? emit_last_size(x, a) : emit_row_length(x, e);
     if (scalar_depends(n, e->arg[0], n->lane))
-        row = strided ? scalar_format(n, "%s + %s", emit_name(x->m->arena, e->name),
+        row = strided ? scalar_format(n, "%s + %s", emit_local(x, e->name),
                                       emit_offset_of_lane(x, a, emit_row(x, e), n->lane, subscript_of_lanes,
                                                           &(struct lanes){n, level}))
-                      : scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_name(x->m->arena, e->name),
+                      : scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_local(x, e->name),
                                       ints_of_lanes(n, emit_row(x, e), level), emit_rows(x, e), length);
     scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at)));
     const char *const last = strided ? scalar_format(n, ", %s", emit_last_stride(x, a)) : "";
@@ -852,9 +852,8 @@ struct term scalar_term(struct nest *n, const struct expr *e, enum level user)
     struct term t = e->type == TYPE_REAL ? real_term(n, e, level) : integer_term(n, e, level);
     bool scalar_index = e->op == EXPR_INDEX && !t.vector;
     if (!leaf && !fresh && !scalar_index && ((known && n->count[e->id] > 1) || level != user)) {
-        const char *name = e->op == EXPR_OPERAND
-                               ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name)
-                               : "t";
+        const char *name = e->op == EXPR_OPERAND ? emit_local(n->x, n->x->l->array[n->s->operand[e->integer].of].name)
+                                                 : "t";
         t = name_term(n, t, level, unused_name(n, name));
         if (known) {
             n->seen[e->id] = e;

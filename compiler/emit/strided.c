@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+const char *emit_local(const struct emitter *x, const char *name)
+{
+    return emit_identifier(x->m->arena, x->arrays, name);
+}
+
 bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a)
 {
     const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
@@ -53,7 +58,7 @@ int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k)
 const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k)
 {
     struct arena *const arena = x->m->arena;
-    const char *const name = emit_name(arena, a->name);
+    const char *const name = emit_local(x, a->name);
     const char *stride = arena_printf(arena, "%s_stride_%d", name, emit_axis_of_caller(x, a, k));
     if (emit_strided_rows(x, a)) {
         const enum size_source source = source_of(x, a, k);
@@ -86,7 +91,7 @@ int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_o
             continue;
         }
         const int queries = emit_axis_of_caller(x, a, k);
-        const char *const name = emit_name(arena, a->name);
+        const char *const name = emit_local(x, a->name);
         level[count++] = (struct axis_of_caller){size_from(x, SIZE_MEMBERS),
                                                  arena_printf(arena, "%s_stride_%d", name, queries - 1)};
         level[count++] = (struct axis_of_caller){size_from(x, SIZE_N_Q),

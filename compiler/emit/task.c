@@ -86,7 +86,7 @@ static bool reads_all(const struct emitter *x, const struct array *a, enum size_
 /* Returns C for the struct attn_strides of an array with a row per token. */
 static const char *strides_of(const struct emitter *x, const struct array *a)
 {
-    const char *name = emit_name(x->m->arena, a->name);
+    const char *name = emit_local(x, a->name);
     const struct kernel_array *const param = emit_strided_rows(x, a);
     if (param) return arena_printf(x->m->arena, "call->%s", param->strides);
     return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
@@ -117,14 +117,15 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
 }
 
 /* Returns C for the address of an array whose strides the caller may give. */
-static const char *address_of_strided(struct emitter *x, const struct array *a, const char *name)
+static const char *address_of_strided(struct emitter *x, const struct array *a)
 {
     struct arena *const arena = x->m->arena;
+    const char *const name = emit_strided(x, a)->member;
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
     const char *made = arena_printf(arena, "call->params->%s", name);
     for (int k = 0; k < a->rank && !whole; k++) {
         if (!x->task_axis[a->axes[k]]) continue;
-        const char *const factor = strncmp(emit_stride_of_caller(x, a, k), "members", 7) == 0 ? "members * " : "",
+        const char *const factor = strncmp(emit_stride_of_caller(x, a, k), "members * ", 10) == 0 ? "members * " : "",
                           *const index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
         made = arena_printf(arena, "%s + %s * %scall->at.%s[%d]", made, index, factor, name,
                             emit_axis_of_caller(x, a, k));
@@ -137,9 +138,9 @@ static const char *address_of_strided(struct emitter *x, const struct array *a, 
 static const char *address_of(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;
-    const char *name = emit_name(arena, a->name);
+    const char *name = emit_local(x, a->name);
     if (emit_has_row_strides(x, a) || emit_of_rows(x, a) || emit_strided_rows(x, a)) return address_of_rows(x, a, name);
-    if (emit_strided(x, a)) return address_of_strided(x, a, name);
+    if (emit_strided(x, a)) return address_of_strided(x, a);
     const char *made = NULL; /* the row-major index over the leading axes */
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
     for (int k = 0; k < a->rank; k++) {
@@ -155,6 +156,8 @@ static const char *address_of(struct emitter *x, const struct array *a)
             made = arena_printf(arena, "%s * %s", made, size);
     }
     const char *call = a->kind == ARRAY_PARAM ? "call->params->" : "call->";
+    const int param = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
+    if (param >= 0) name = x->arrays->array[param].member;
     return made ? arena_printf(arena, "%s%s + %s", call, name, made) : arena_printf(arena, "%s%s", call, name);
 }
 
@@ -169,7 +172,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
 {
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
-        const char *c = array->held ? emit_held(x, array) : emit_name(x->m->arena, array->name),
+        const char *c = array->held ? emit_held(x, array) : emit_local(x, array->name),
                    *last = arena_printf(x->m->arena, "last_%s", c);
         if (array->kind == ARRAY_TABLE || (!has_word(body, c) && !has_word(body, last))) continue;
         if (array->kind == ARRAY_TILE) {
@@ -206,7 +209,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const struct kernel_array *const strided = emit_strided(x, array);
         for (int k = 0; strided && k < strided->rank; k++) {
             const char *const stride = arena_printf(x->m->arena, "%s_stride_%d", c, k);
-            if (has_word(body, stride)) text_add(out, "    const int64_t %s = call->at.%s[%d];\n", stride, c, k);
+            if (has_word(body, stride))
+                text_add(out, "    const int64_t %s = call->at.%s[%d];\n", stride, strided->member, k);
         }
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
         if (has_word(body, batch) && contiguous)

@@ -30,72 +30,11 @@ static const char *const taken[] = {"q",
                                     "log_decay_chunk_low",
                                     NULL};
 
-/* Names that the C of a kernel uses for other things. An array must not have such a name. */
-static const char *const of_kernels[] = {"APART",
-                                         "FLT_MAX",
-                                         "INFINITY",
-                                         "INLINE",
-                                         "NAN",
-                                         "NULL",
-                                         "SIZE_MAX",
-                                         "UNROLL",
-                                         "await_segment",
-                                         "batch",
-                                         "call",
-                                         "chunk",
-                                         "chunk0",
-                                         "chunk1",
-                                         "chunks",
-                                         "dk_row",
-                                         "dout_batch",
-                                         "dout_head",
-                                         "dout_row",
-                                         "dq_batch",
-                                         "dq_head",
-                                         "dq_row",
-                                         "dv_row",
-                                         "e",
-                                         "e_first",
-                                         "end",
-                                         "first",
-                                         "gradient",
-                                         "group",
-                                         "i_end",
-                                         "iteration",
-                                         "j_end",
-                                         "k_batch",
-                                         "k_row",
-                                         "kv_heads",
-                                         "length",
-                                         "m",
-                                         "max",
-                                         "members",
-                                         "min",
-                                         "n_k",
-                                         "n_q",
-                                         "out_head",
-                                         "out_row",
-                                         "part",
-                                         "pass_segment",
-                                         "q_batch",
-                                         "q_head",
-                                         "q_row",
-                                         "r",
-                                         "round_up",
-                                         "rows",
-                                         "score",
-                                         "in_region",
-                                         "segment",
-                                         "segment_length",
-                                         "synchronise",
-                                         "t_key",
-                                         "task",
-                                         "tiles",
-                                         "v_batch",
-                                         "v_row",
-                                         "vector",
-                                         "work",
-                                         NULL};
+/* Macros in kernels or in headers that kernels include, which would replace the member of a struct. */
+static const char *const macros[] = {"APART",   "EOF",   "FLT_MAX", "FLT_MIN", "HUGE_VAL", "I",      "INFINITY",
+                                     "INLINE",  "M_PI",  "NAN",     "NULL",    "SIZE_MAX", "UNROLL", "assert",
+                                     "complex", "errno", "false",   "linux",   "offsetof", "stderr", "stdin",
+                                     "stdout",  "true",  "unix",    NULL};
 
 static bool among(const char *name, const char *const *names)
 {
@@ -104,10 +43,13 @@ static bool among(const char *name, const char *const *names)
     return false;
 }
 
-/* Returns whether the name is a bound of an axis's range, such as i0. */
-static bool is_end(const char *name)
+/* Returns whether the name may be that of a macro. Those of integers' limits begin like INT64_MAX or UINT8_C. */
+static bool is_macro(const char *name)
 {
-    return strlen(name) == 2 && strchr("bgmijder", name[0]) && (name[1] == '0' || name[1] == '1');
+    static const char *const prefixes[] = {"ATTN", "attn_", "INT", "UINT", "TARGET_", NULL};
+    for (const char *const *p = prefixes; *p; p++)
+        if (strncmp(name, *p, strlen(*p)) == 0) return true;
+    return among(name, macros);
 }
 
 /* Reports a name that an array cannot have. Returns true if expressions may still use the name, which prevents a
@@ -125,9 +67,24 @@ static bool check_name(struct spec_reader *r, struct yaml *key)
     }
     if (among(name, taken))
         spec_error(r, key, "'arrays': a kernel can have another array '%s'; choose another name", name);
-    else if (among(name, of_kernels) || is_end(name))
-        spec_error(r, key, "'arrays': the C of kernels uses '%s' for something else; choose another name", name);
+    else if (is_macro(name))
+        spec_error(r, key, "'arrays': '%s' can be a macro of C; choose another name", name);
     return true;
+}
+
+/* Reports arrays that are named like the gradient of another one, such as dtable if there is a real array table. */
+static void check_gradients(struct spec_reader *r, const struct yaml *node)
+{
+    const struct user_arrays *const all = &r->spec->arrays;
+    for (int k = 0; k < all->count; k++)
+        for (int n = 0; n < all->count; n++) {
+            const char *const of = all->array[n].name, *const name = all->array[k].name;
+            if (all->array[n].type != ARRAY_REAL || name[0] != 'd' || strcmp(name + 1, of) != 0) continue;
+            int key = 0;
+            while (node->key[key]->text != name) key++;
+            spec_error(r, node->key[key], "'arrays': the gradient of '%s' is named '%s'; choose another name", of,
+                       name);
+        }
 }
 
 void spec_read_arrays(struct spec_reader *r)
@@ -159,4 +116,5 @@ void spec_read_arrays(struct spec_reader *r)
             spec_error(r, node->item[k], "'%s': only an array of type 'real' can be learned", a->name);
         if (!named) all->count--;
     }
+    check_gradients(r, node);
 }

@@ -1,4 +1,5 @@
-/* Names that kernels cannot have, because NAME.py could not be imported or would replace a module of Python. */
+/* Keywords of Python, and names that kernels cannot have, because NAME.py could not be imported or would replace a
+   module of Python. */
 #include "spec.h"
 
 #include <string.h>
@@ -35,6 +36,11 @@ static bool is_among(const char *name, const char *words)
     for (const char *at = words; (at = strstr(at, name)); at++)
         if ((at == words || at[-1] == ' ') && at[length] == ' ') return true;
     return false;
+}
+
+bool python_is_keyword(const char *name)
+{
+    return is_among(name, keywords);
 }
 
 void python_check_name(const struct spec *spec, struct diagnostics *d)

@@ -220,6 +220,7 @@ enum { MAX_DRAWN = 16 }; /* the maximum number of `random` and `blocks` masks */
 
 /* Reports an error if NAME.py cannot be a Python module. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);
+bool python_is_keyword(const char *name); /* of Python, but not of C */
 /* Reads the text of a spec from a file or the library. Reports an error if it cannot. out->length does not count the
    final 0. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);

@@ -57,7 +57,7 @@ static int sequence_axis(struct builder *x, const struct user_axis *axis, int wh
 static int constant_axis(struct builder *x, const struct user_array *a, int k, int whole)
 {
     const int64_t by = a->axis[k].number, extent = (x->m->axis[whole].extent + by - 1) / by;
-    return by <= 1 ? whole : build_axis(x, arena_printf(x->m->arena, "%s_%d", a->name, k + 1), extent);
+    return by <= 1 ? whole : build_axis(x, arena_printf(x->m->arena, "%s_axis_%d", a->name, k + 1), extent);
 }
 
 /* Returns the axes of the parameter. Axis H of query heads becomes the two axes of key/value heads and of their
@@ -71,7 +71,7 @@ static int axes_of(struct builder *x, const struct user_array *a, int *axes)
         const bool own = computed >> k & 1;
         switch (a->axis[k].extent) {
         case EXTENT_NUMBER:
-            axes[rank++] = build_axis(x, arena_printf(x->m->arena, "%s_%d", a->name, k + 1), a->axis[k].number);
+            axes[rank++] = build_axis(x, arena_printf(x->m->arena, "%s_axis_%d", a->name, k + 1), a->axis[k].number);
             break;
         case EXTENT_B: axes[rank++] = own ? own_axis(x, "entry", SIZE_BATCH, 0) : x->b; break;
         case EXTENT_H:

@@ -142,6 +142,45 @@ def refused(folder, suite):
     check(np.isfinite(kernel(P | {'c': extreme}, q, k, v)).all(), 'indices of 32 bits are not limited')
 
 
+# Words that the C of kernels uses, and parts of names that it makes of an array's.
+WORDS = """await_segment batch call chunk chunk0 chunk1 chunks dk_row dout_batch e e_first end first gradient group i_end
+    iteration j_end k_row kv_heads length m max members min n_k n_q out_head out_row part pass_segment q_batch q_head r
+    round_up rows score in_region segment segment_length synchronise t_key task tiles v_row vector work b0 g1 m0 m1 i0 i1
+    j0 j1 d0 e1 r0 params at strides p lane row_sum weight ot k_tile batch_row batch_stride_0 batch_array ids ids_0
+    t_0 sum lambda threads main id seen""".split()
+FORMS = [(['H'], 'real', '{}[h]'), (['B', 'H', 'Nk'], 'real', '{}[b][h][j]'), ([7], 'real', '{}[j % 7]'),
+         (['B', 'H'], 'int', '{}[b][h] % 5'), (['H', 33], 'real', '{}[h][i - j + 4]'), (['B', 'H', 'Nq'], 'real', '{}[b][h][row]'),
+         ([], 'real', '{}'), (['B', 'Nk', 3], 'real', '{}[b][j][1]')]
+
+
+def named(folder, suite, names, more):
+    """A kernel whose arrays have these names, and its inputs. Other names are filled up with plain ones."""
+    names = names + ['plain%d' % n for n in range(len(names), len(FORMS))]
+    path = folder + '/named.yaml'
+    element = ' + '.join(form[2].format(name) for name, form in zip(names, FORMS))
+    spec = {'name': 'named', 'similarity': {'softmax': {'modify': 's + (%s) / 8' % element}}, 'mask': 'causal',
+            'arrays': {name: {'shape': form[0], 'type': form[1]} for name, form in zip(names, FORMS)},
+            'shape': {'head_dim': D}, 'emit': ['forward', *more]}
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    return compiled(suite, path, folder, 'generic', '-O0'), definitions.load(path), names
+
+
+def called(folder, suite, words):
+    """Names of arrays that the emitted C uses for something else: the results are those of plain names."""
+    more, results = ['backward', 'decode'], []
+    for k, part in enumerate(([], words)):
+        os.mkdir(folder + '/%d' % k)
+        kernel, spec, names = named(folder + '/%d' % k, suite, part, more)
+        rng = np.random.default_rng(3)
+        definitions.make_inputs(spec, folder + '/in%d' % k, H, G, 35, 35, B, 3)
+        P = definitions.read_dir(folder + '/in%d' % k)
+        q, k, v = (P.pop(n) for n in 'qkv')
+        P = {n: rng.standard_normal(P[n].shape).astype(P[n].dtype) for n in names}
+        made = outputs(kernel, P, q, k, v, rng.standard_normal(q.shape).astype(np.float32), more)
+        results.append([made.get(n, made.get('d' + n)) for n in ('out', 'extended', 'dq', 'dk', 'dv', *names)])
+    for one, two in zip(*results): check(np.array_equal(one, two), 'the results are other ones')
+
+
 def outputs(kernel, P, q, k, v, dout, more):
     made = {'out': kernel(P, q, k, v)}
     if 'backward' in more: made |= kernel.gradients(P, q, k, v, dout, arrays=True)
@@ -171,6 +210,9 @@ def main():
     suite.objects = Objects(suite.folder)
     suite.target = best_target()
     suite.case('refused', refused, suite)
+    for at in range(0, len(WORDS), len(FORMS)):
+        words = WORDS[at:at + len(FORMS)]
+        suite.case('names/%s-%s' % (words[0], words[-1]), called, suite, words)
     for name in CASES: suite.case('forward/' + name, compare, suite, name, [])
     for name in CASES:
         if name not in NO_GRADIENTS: suite.case('backward/' + name, compare, suite, name, ['backward'])
