@@ -60,7 +60,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     is_causal: query i sees the keys up to i, counted from the first query and the first key
     query_seq_lengths, key_value_seq_lengths: integers [B]. Later queries and keys are padding. Padded queries give 0
     local_window_size: (left, right), the numbers of keys that a query sees before and after its own, or one
-    number for both
+        number for both
     implementation: "attnc" or None. "xla" and "cudnn" call jax.nn.dot_product_attention
     return_residual: only for another `implementation`
 
