@@ -85,7 +85,6 @@ static bool is_wanted_gradient(const struct kernel_array *a)
     return a->access[ENTRY_BACKWARD] == ACCESS_WANTED && a->place != PLACE_WITHIN;
 }
 
-/* Returns the array with this name. */
 static struct attn_array *named(const struct run *r, const char *name)
 {
     return &r->array[kernel_array_find(r->arrays, name)];

@@ -80,7 +80,7 @@ enum call_role { ROLE_Q, ROLE_K, ROLE_V, ROLE_OUT, ROLE_DOUT, ROLE_DQ, ROLE_DK, 
 /* Arrays that several calls share. call_prepare replaces arrays that are too small. Zero the struct at first. */
 struct call_arrays {
     char *data[ROLES];
-    double bytes[ROLES]; /* the size of each array */
+    double bytes[ROLES];
 };
 void call_arrays_free(struct call_arrays *a);
 
@@ -114,7 +114,6 @@ struct call {
 double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
 /* Returns the size in bytes of a parameter or its gradient. */
 double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem);
-/* Returns the size of the workspace in bytes. */
 size_t call_workspace(const struct call *c);
 /* Returns the bytes that call_prepare would allocate. */
 double call_lacks(const struct call *c);

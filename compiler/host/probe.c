@@ -44,7 +44,7 @@ static const struct {
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : : :)
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
 #endif
-#define TILE_FLOPS (2.0 * 16 * 16 * 32) /* FLOPs of one product of two tiles */
+#define TILE_FLOPS (2.0 * 16 * 16 * 32)
 
 /* Defines NAME, which measures the peak on one thread. It repeats a = a * x + y on CHAINS independent registers of
    WIDTH elements, which hide the latency. */

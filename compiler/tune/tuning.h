@@ -19,7 +19,7 @@
 struct tuning {
     const struct options *o;
     const char *file;
-    struct text text; /* the contents of `file` */
+    struct text text;
     struct arena *arena;
     struct tune_request request;
     struct unit *unit;

@@ -224,7 +224,6 @@ static void say_sizes(const struct checking *c)
     check_say(c, "; against the float64 interpreter\n");
 }
 
-/* Prints the verdict of a spec. */
 static void say_verdict(const struct checking *c)
 {
     const char *const name = c->p->spec->name;

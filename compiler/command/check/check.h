@@ -72,8 +72,8 @@ struct checking {
     struct sample *sample;
     struct sample *extended; /* the samples with the expected output of extend, without dropout */
     bool linear;             /* true if the kernel has a linear form, so that tolerances are larger */
-    bool good;               /* true if no error has been found */
-    struct worst worst;      /* the largest error of the kernel, relative to the tolerance */
+    bool good;
+    struct worst worst; /* the largest error of the kernel, relative to the tolerance */
 };
 
 /* ---- the report (report.c) ---- */

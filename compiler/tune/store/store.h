@@ -62,7 +62,6 @@ bool store_run(struct store *s, const struct tune_experiment *e, const char *str
 /* Sets *trial to a new trial at the point. If the run has an interrupted trial at this point, uses that trial again. */
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
                  int64_t *trial);
-/* Marks a trial as interrupted. */
 bool store_interrupt(struct store *s, int64_t trial);
 /* Ends a trial that has the same C code as `measured`, and shares its result. */
 bool store_share(struct store *s, int64_t trial, int64_t measured);
