@@ -3271,11 +3271,11 @@ static void together(const struct version *v, int threads, int number, int there
 
 /* Returns whether an id is smaller than the id of the previous key. Carried sums need ascending ids, so that keys
    with one id are adjacent. */
-static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
+static int ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row)
 {
-    for (int64_t b = 0; b < batch; b++, id += n)
+    for (int64_t b = 0; b < batch; b++, id += sequence)
         for (int64_t x = 1; x < n; x++)
-            if (id[x] < id[x - 1]) return 1;
+            if (id[x * row] < id[(x - 1) * row]) return 1;
     return 0;
 }
 
@@ -3394,7 +3394,8 @@ static int run(const struct call *call, const struct version *this, int threads,
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
     work.tasks = work.alone = tasks;
     const int ordered = this->any_order;
-    if (this->head && !ordered && ids_fall(call->params->document, p->batch, p->n_k)) return ATTN_EORDER;
+    if (this->head && !ordered && ids_fall(call->params->document, p->batch, p->n_k, p->n_k, 1))
+        return ATTN_EORDER;
     if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
     in_threads(&work, work_on);
     return 0;

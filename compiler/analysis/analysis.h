@@ -293,6 +293,7 @@ struct kernel_array {
     enum array_role role;
     bool learned;        /* it is a parameter that has a gradient */
     bool rows;           /* it has a row of reals for each token, or for each token and head */
+    bool integer_rows;   /* a declared array with such rows of integers. Calls with a state take those of new tokens */
     const char *strides; /* the member of struct call with the strides, such as "p.q". NULL: the array is contiguous */
     int gradient_of;     /* the number of the array that this gradient is for, or -1 */
     const char *within;  /* the name of the array that contains this one, if `place` is PLACE_WITHIN */
@@ -308,6 +309,8 @@ struct kernel_arrays {
 /* Makes the table of a kernel's arrays. `source`: the graph before all passes. */
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source);
 int kernel_array_find(const struct kernel_arrays *all, const char *name); /* the array's number, or -1 */
+/* Returns whether calls with a state take the rows of new tokens, and no others. */
+bool array_grows(const struct kernel_array *a);
 bool array_has_size(const struct kernel_array *a, enum array_size size);
 int64_t array_row_elements(const struct kernel_array *a);                        /* the number of elements in one row */
 const char *array_axis_word(struct arena *arena, const struct array_axis *axis); /* such as "heads" or "64" */

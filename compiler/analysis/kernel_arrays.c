@@ -86,6 +86,11 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
     }
 }
 
+bool array_grows(const struct kernel_array *a)
+{
+    return a->rows || a->integer_rows;
+}
+
 bool array_has_size(const struct kernel_array *a, enum array_size size)
 {
     for (int k = 0; k < a->rank; k++)
@@ -123,6 +128,7 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && !dtype_is_integer(a->dtype);
     a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
+    a->integer_rows = a->declared && dtype_is_integer(a->dtype) && rows_of_tokens(a);
     a->strided = a->declared && a->place == PLACE_PARAMS && a->rank > 0;
     if (a->rows)
         a->strides = arena_printf(arena,

@@ -52,9 +52,21 @@ bool looks_ahead(const struct graph *g)
 
 /* ---- the length of a sequence ---- */
 
+static bool has_size(const struct module *m, const struct expr *e);
+
+/* Returns whether the number of a row of integers has a size other than those that the number counts rows with. */
+static bool has_size_in_row(const struct module *m, const struct expr *e)
+{
+    if (e->op == EXPR_ADD) return has_size_in_row(m, e->arg[0]) || has_size_in_row(m, e->arg[1]);
+    if (e->op == EXPR_MUL && e->arg[0]->op == EXPR_SIZE) return has_size_in_row(m, e->arg[1]);
+    if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_SIZE) return has_size_in_row(m, e->arg[0]);
+    return has_size(m, e);
+}
+
 static bool has_size(const struct module *m, const struct expr *e)
 {
     bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
+    if (e->op == EXPR_ID) return has_size_in_row(m, e->arg[0]) || has_size(m, e->arg[1]);
     const bool upto = e->op == EXPR_DRAWN &&
                       e->draw->upto; /* the number of blocks is the last operand, which draws with `upto` do not use */
     for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);

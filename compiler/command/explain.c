@@ -613,7 +613,7 @@ static void explain_kept_arrays(const struct unit *p)
 {
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];
-        if (a->place != PLACE_PARAMS || !a->rows || a->role != ROLE_PER_KEY) continue;
+        if (a->place != PLACE_PARAMS || !array_grows(a) || a->role != ROLE_PER_KEY) continue;
         printf("  %s: %lld bytes more for each of these tokens and each sequence%s\n", a->name,
                (long long)dtype_bytes(a->dtype) * (long long)array_row_elements(a),
                array_has_size(a, ARRAY_SIZE_HEADS)      ? " and head"

@@ -524,7 +524,7 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     for (int k = 0; k < r->arrays->count; k++) {
         const struct kernel_array *const like = &r->arrays->array[k];
         const struct attn_array *const a = &r->array[k];
-        if (like->place != PLACE_PARAMS || !like->rows) continue;
+        if (like->place != PLACE_PARAMS || !array_grows(like)) continue;
         const size_t row = (size_t)array_row_elements(like) * attn_dtype_size(a->dtype);
         int64_t sequences = 1;
         for (int axis = 0; !is_axis_of_tokens(&like->axis[axis]); axis++) sequences *= a->shape[axis];

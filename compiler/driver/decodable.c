@@ -125,17 +125,11 @@ static void check_arrays(const struct checker *x)
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         const bool integers = dtype_is_integer(a->dtype);
-        if (!is_of_tokens(a) || a->rows || (integers && !a->declared && a->role == ROLE_PER_KEY)) continue;
+        if (!is_of_tokens(a) || array_grows(a) || (integers && !a->declared && a->role == ROLE_PER_KEY)) continue;
         struct position at = spec->emit_at;
         for (int n = 0; n < spec->arrays.count; n++)
             if (strcmp(spec->arrays.array[n].name, a->name) == 0) at = spec->arrays.array[n].at;
-        if (integers && a->declared)
-            diagnostics_error(
-                x->d, at,
-                "decoding with an array of integers or truth values for every token, such as '%s', is not "
-                "compiled yet",
-                a->name);
-        else if (a->role == ROLE_PER_KEY || a->role == ROLE_PER_QUERY) {
+        if (a->role == ROLE_PER_KEY || a->role == ROLE_PER_QUERY) {
             const char *const tokens = a->role == ROLE_PER_KEY ? "Nk" : "Nq";
             diagnostics_error(x->d, at, "an array of this shape has no rows of new tokens, so '%s' cannot be decoded",
                               a->name);
@@ -155,7 +149,7 @@ static bool has_arrays_of_queries(const struct kernel_arrays *all)
 {
     bool has = false;
     for (int k = 0; k < all->count; k++)
-        has |= is_of_tokens(&all->array[k]) && !all->array[k].rows && all->array[k].role != ROLE_PER_KEY;
+        has |= is_of_tokens(&all->array[k]) && !array_grows(&all->array[k]) && all->array[k].role != ROLE_PER_KEY;
     return has;
 }
 

@@ -582,6 +582,26 @@ static void make_all_first(struct maker *x)
     if (corrects && x->good) p->corrects = make_first(x, PROGRAM_CORRECT_VALUES, true, p->correct);
 }
 
+/* Reports ids of tokens in an array of the spec, if a version is linear. It reads ids of keys that a state drops. */
+static bool can_carry_ids(const struct maker *x)
+{
+    const struct unit *const p = x->p;
+    bool linear = false;
+    for (int v = 0; v < p->versions; v++) linear |= p->version[v].c->program.linear;
+    for (int k = 0; k < p->arrays->count && linear; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (!a->compared || !a->declared) continue;
+        int own = 0;
+        while (strcmp(p->spec->arrays.array[own].name, a->name) != 0) own++;
+        diagnostics_error(x->d, p->spec->arrays.array[own].at,
+                          "decoding a linear form that compares elements of '%s' is not compiled yet; use 'mask: "
+                          "document', or 'algorithm: quadratic'",
+                          a->name);
+        return false;
+    }
+    return true;
+}
+
 /* Decides what a state stores, and compiles the programs that extend a state.
    - If the longest sequences use the linear form on every target, a state stores sums over chunks. It also stores
      the last p->read_back keys and values.
@@ -590,6 +610,7 @@ static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
     struct text t = {0};
+    x->good = can_carry_ids(x);
     int64_t read_back = 0, first = 0;
     for (int v = 0; v < p->versions && x->good; v++) {
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
@@ -614,6 +635,8 @@ static void make_extend(struct maker *x)
     const struct version *const version = p->attends ? p->attend : p->version;
     const int versions = p->attends ? p->attends : p->versions;
     if (!p->extends && !kept_by_all(version, versions, &first, &read_back)) read_back = -1;
+    for (int k = 0; k < p->arrays->count && first; k++) /* such arrays are read at any position */
+        if (p->arrays->array[k].integer_rows && p->arrays->array[k].role == ROLE_PER_KEY) read_back = -1;
     p->read_back = read_back;
     p->read_first = read_back < 0 ? 0 : first;
     for (int k = 0; k < (p->attends ? p->of_prepareds : p->compilations); k++) {

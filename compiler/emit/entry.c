@@ -389,7 +389,7 @@ static const char *param_strides(struct arena *arena, const struct kernel_array 
 static const char *row_is_apart(struct arena *arena, const struct kernel_array *a)
 {
     const struct array_axis *const last = &a->axis[a->rank - 1];
-    if (!a->rows || a->role != ROLE_PER_KEY || !last->constant || last->extent == 1) return NULL;
+    if (!array_grows(a) || a->role != ROLE_PER_KEY || !last->constant || last->extent == 1) return NULL;
     return arena_printf(arena, "call.at.%s[%d] != 1", a->member, a->rank - 1);
 }
 
@@ -418,7 +418,8 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
 static void set_params(struct template_names *t, const struct emitted_file *e)
 {
     const struct kernel_arrays *const all = e->p->arrays;
-    const char *missing = "!params", *table = "", *rows = "", *strides = "", *apart = "", *ids = emit_param_of_ids(all);
+    const char *missing = "!params", *table = "", *rows = "", *strides = "", *apart = "";
+    const struct kernel_array *const ids = emit_param_of_ids(all);
     const char *const member = emit_strides_member(all);
     int params = 0;
     for (int k = 0; k < all->count; k++) {
@@ -450,13 +451,20 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
     template_set(t, "PARAM_POINTER", params ? "param" : "NULL");
     template_set_number(t, "PARAM_COUNT", params);
     template_set_number(t, "IDS", ids != NULL);
-    if (ids) template_set(t, "IDS_PARAM", ids);
+    if (ids) {
+        template_set(t, "IDS_PARAM", ids->member);
+        template_set(t, "IDS_SEQUENCE",
+                     ids->strided ? arena_printf(t->arena, "call->at.%s[0]", ids->member) : "p->n_k");
+        template_set(t, "IDS_ROW", ids->strided ? arena_printf(t->arena, "call->at.%s[1]", ids->member) : "1");
+    }
     template_set_number(t, "INTEGERS", emit_has_params_of(all, DTYPE_I32));
-    bool integers = false, flags = false;
+    bool integers = false, flags = false, own = false;
     for (int k = 0; k < all->count; k++) {
+        own |= all->array[k].integer_rows;
         integers |= all->array[k].declared && all->array[k].dtype == DTYPE_I32;
         flags |= all->array[k].declared && all->array[k].dtype == DTYPE_U8;
     }
+    template_set_number(t, "OWN_PARAMS", own && e->p->spec->emit & EMIT_DECODE);
     template_set_number(t, "DECLARED", integers);
     template_set_number(t, "DECLARED_FLAGS", flags);
     template_set_number(t, "OF_CALLER", integers || flags);
@@ -483,6 +491,42 @@ struct rows_text {
     const char *values; /* statements that set the arrays in struct call */
 };
 
+/* Returns the number of the axis of heads, or -1. */
+static int axis_of_heads(const struct kernel_array *a)
+{
+    const int heads = axis_of_size(a, ARRAY_SIZE_HEADS);
+    return heads < 0 ? axis_of_size(a, ARRAY_SIZE_KV_HEADS) : heads;
+}
+
+/* Adds C for an array of integers, except what all arrays have. Kernels read it through the parameters, at a subscript
+   that counts from the first sequence of the batch. */
+static void add_integer_rows(struct rows_text *x, const struct kernel_array *a)
+{
+    const int axis[] = {axis_of_size(a, ARRAY_SIZE_BATCH), axis_of_heads(a), axis_of_size(a, ARRAY_SIZE_N_K)};
+    static const char *const member[] = {"batch", "head", "row"};
+    const char *const comma = x->count ? ", " : "", *given = "";
+    x->values = arena_printf(
+        x->arena, "%s%s    call->own.%s = (const %s *)((uintptr_t)rows->at[%d]%s);", x->values, *x->values ? "\n" : "",
+        a->member, emit_stored(a->dtype), x->count,
+        axis[0] < 0
+            ? ""
+            : arena_printf(x->arena, " - (uintptr_t)(call->first_sequence * rows->strides[%d].batch)", x->count));
+    for (int k = 0; k < 3; k++) {
+        given = arena_printf(x->arena, "%s%s%s", given, k ? ", " : "",
+                             axis[k] < 0 ? "0" : arena_printf(x->arena, "call.at.%s[%d]", a->member, axis[k]));
+        if (axis[k] >= 0)
+            x->values = arena_printf(x->arena,
+                                     "%s\n    call->at.%s[%d] = rows->strides[%d].%s / (int64_t)sizeof *call->own.%s;",
+                                     x->values, a->member, axis[k], x->count, member[k], a->member);
+    }
+    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.params->%s", x->pointers, comma,
+                               a->member);
+    x->strides = arena_printf(x->arena, "%s%sin_bytes((struct attn_strides){%s}, sizeof *call.params->%s)", x->strides,
+                              comma, given, a->member);
+    x->row_strides = arena_printf(x->arena, "%s%scall.at.%s[%d]", x->row_strides, comma, a->member, axis[2]);
+    x->count++;
+}
+
 /* Adds C for an array whose rows come from the caller. */
 static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
 {
@@ -493,6 +537,10 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
                             array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
                             : array_has_size(a, ARRAY_SIZE_HEADS)  ? "heads"
                                                                    : "1");
+    if (a->integer_rows) {
+        add_integer_rows(x, a);
+        return;
+    }
     x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", x->pointers, comma, a->identifier);
     x->strides = arena_printf(x->arena, "%s%sin_bytes(call.%s, sizeof *call.%s)", x->strides, comma, a->strides,
                               a->identifier);
@@ -522,7 +570,7 @@ static void add_rows_of_sums(struct rows_text *x, const struct kernel_array *a)
 
 static bool has_rows_of_keys(const struct kernel_array *a)
 {
-    return a->rows && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
+    return array_grows(a) && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
 }
 
 /* Sets the template's names for arrays with a row of reals per token.
@@ -570,8 +618,13 @@ static void set_rows_of_queries(struct template_names *t, const struct kernel_ar
     int count = 0;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
-        if (!is_param_of_rows(a) || a->role != ROLE_PER_QUERY) continue;
+        if ((!is_param_of_rows(a) && !a->integer_rows) || a->role != ROLE_PER_QUERY) continue;
         const char *const end = count++ ? "\n" : "";
+        if (a->integer_rows) { /* kernels count the sequences of such an array from the first one of the batch */
+            rows = arena_printf(t->arena, "%s%s        call.own.%s += m * call.at.%s[%d];", rows, end, a->member,
+                                a->member, axis_of_size(a, ARRAY_SIZE_N_Q));
+            continue;
+        }
         sequences = arena_printf(t->arena, "%s%s    call.%s += b * call.%s.batch;", sequences, end, a->identifier,
                                  a->strides);
         rows = arena_printf(t->arena, "%s%s        call.%s += m * call.%s.row;", rows, end, a->identifier, a->strides);
@@ -611,7 +664,8 @@ static void set_results(struct template_names *t, const struct emitted_file *e)
 static void set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
-    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0, ids = emit_param_of_ids(p->arrays);
+    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0,
+               ids = emit_param_of_ids(p->arrays) && !emit_param_of_ids(p->arrays)->declared;
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "READ_FIRST", p->read_first);
@@ -637,6 +691,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
     template_set_number(t, "EXTEND_BY_LENGTH", !carried && several);
     template_set_number(t, "BOUNDED", p->read_back < 0 || ids);
+    template_set_number(t, "IDS_OF_CAPACITY", ids);
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
     template_set(t, "STORED", emit_stored(p->spec->dtype));

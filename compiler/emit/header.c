@@ -66,7 +66,7 @@ static const char *rows_of_arrays(struct arena *arena, const struct kernel_array
 {
     const char *names = "";
     for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].place == PLACE_PARAMS && arrays->array[k].rows)
+        if (arrays->array[k].place == PLACE_PARAMS && array_grows(&arrays->array[k]))
             names = arena_printf(arena, "%s%s%s", names, *names ? ", " : "", arrays->array[k].member);
     return *names ? arena_printf(arena, "   Arrays that have only the n_q rows of the new tokens: %s.\n", names) : "";
 }
@@ -137,7 +137,7 @@ static void decoding(const struct emission *p, struct text *out)
         "   new tokens.\n%s%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
         "forward. */\n",
         c->spec->values_are_keys ? "q, k" : "q, k, v", name, without_rows(p), rows_of_arrays(arena, p->arrays),
-        emit_param_of_ids(p->arrays)
+        emit_param_of_ids(p->arrays) && !emit_param_of_ids(p->arrays)->declared
             ? "   The ids are [B, problem->capacity]: one for every position of a sequence, not only for new tokens.\n"
             : "");
     text_add(out,

@@ -11,10 +11,10 @@ static bool is_random(const struct kernel_array *a)
     return a->place == PLACE_PARAMS && a->origin != ORIGIN_LEARNED;
 }
 
-const char *emit_param_of_ids(const struct kernel_arrays *arrays)
+const struct kernel_array *emit_param_of_ids(const struct kernel_arrays *arrays)
 {
     for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].compared) return arrays->array[k].member;
+        if (arrays->array[k].compared) return &arrays->array[k];
     return NULL;
 }
 

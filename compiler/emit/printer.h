@@ -264,8 +264,8 @@ const char *emit_harmless(struct arena *arena, const char *text);
 /* Prints the lines of `text`, indented, in a C comment. */
 void emit_comment(struct arena *arena, struct text *out, const char *text, int indent);
 
-/* Returns the member of struct NAME_params with an id per key, or NULL. */
-const char *emit_param_of_ids(const struct kernel_arrays *arrays);
+/* Returns the parameter with an id per key that a region compares, or NULL. */
+const struct kernel_array *emit_param_of_ids(const struct kernel_arrays *arrays);
 bool emit_has_lists(
     const struct kernel_array *a); /* whether the array lists the blocks of keys of each block of queries */
 bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether a call makes a table of the tiles of a mask */

@@ -38,8 +38,8 @@ def library():
             continue
         with open(os.path.join(SPECS, file)) as f:
             spec = yaml.safe_load(f)
-        # Decoding with integers or truth values for every token is not compiled yet.
-        if any('Nk' in str(a['shape']) and a.get('type', 'real') != 'real' for a in spec.get('arrays', {}).values()):
+        # Calls with elements for every pair of tokens cannot append tokens.
+        if any('Nq' in a['shape'] and 'Nk' in a['shape'] for a in spec.get('arrays', {}).values()):
             continue
         # A call needs all keys, or all queries, so tokens cannot be appended.
         if 'project' in spec or 'dense' in str(spec['similarity']) or "'blocks'" in str(spec.get('mask')):
@@ -221,6 +221,21 @@ OWN = {
     'rows_carried_shared': {'prepare': ['rope'], 'similarity': {'custom': {'weight': 's * s * (2 + tanh(far[h][j] * near[j][0])) + near[i][1] * near[i][1]'}},
                             'arrays': {'far': {'shape': ['H', 'Nk']}, 'near': {'shape': ['Nk', 2]}}, 'mask': 'causal',
                             'algorithm': 'linear', 'shape': {'head_dim': 4}, 'dtype': 'f64'},
+    # integers and truth values for each key or query, in every kind of state
+    'rows_integers': {'similarity': {'softmax': {'modify': 's + table[h][kind[b][h][j]] + own[b][row] % 3'}},
+                      'mask': {'all': ['causal', {'expr': 'seen[g][j] || ids[b][i] == ids[b][j]'}]},
+                      'arrays': {'table': {'shape': ['H', 6]}, 'kind': {'shape': ['B', 'H', 'Nk'], 'type': 'int'},
+                                 'own': {'shape': ['B', 'Nq'], 'type': 'int'}, 'ids': {'shape': ['B', 'Nk'], 'type': 'int'},
+                                 'seen': {'shape': ['G', 'Nk'], 'type': 'bool'}}, 'shape': {'head_dim': 8}},
+    'rows_integers_ring': {'prepare': ['rope'], 'similarity': {'softmax': {'modify': 's + (kind[b][j][1] - kind[b][i][0]) % 3'}},
+                           'mask': {'all': [{'window': {'left': 30}}, {'expr': 'ids[b][i] == ids[b][j]'}]},
+                           'arrays': {'kind': {'shape': ['B', 'Nk', 2], 'type': 'int'}, 'ids': {'shape': ['B', 'Nk'], 'type': 'int'}},
+                           'shape': {'head_dim': 8}},
+    'rows_integers_sinks': {'similarity': 'softmax', 'arrays': {'ids': {'shape': ['B', 'H', 'Nk'], 'type': 'int'}},
+                            'mask': {'all': ['causal', {'any': [{'window': {'left': 20}}, {'prefix': {'length': 3}}]},
+                                             {'expr': 'ids[b][h][j] % 3 != ids[b][h][i] % 4'}]}, 'shape': {'head_dim': 8}},
+    'rows_integers_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + kind[h][j] % 3)'}}, 'mask': 'causal',
+                              'arrays': {'kind': {'shape': ['H', 'Nk'], 'type': 'int'}}, 'algorithm': 'linear', 'shape': {'head_dim': 8}},
     'rows_sink': {'similarity': 'softmax', 'normalize': {'sink': 'sink[b][h][row] + far[b][i]'}, 'mask': 'causal',
                   'arrays': {'sink': {'shape': ['B', 'H', 'Nq']}, 'far': {'shape': ['B', 'Nk']}}, 'shape': {'head_dim': 8}},
     'rows_heads': {'similarity': {'softmax': {'modify': 's + far[b][j] + gate[b][g][j]'}}, 'mask': 'causal',
@@ -259,11 +274,11 @@ FOLDED = {
     'sums': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
               'shape': SMALL}, True, True),
     'maxima': ({'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': 'causal',
-                'algorithm': 'linear', 'shape': SMALL}, True, True),
+                'algorithm': 'linear', 'shape': {'head_dim': 8}}, True, True),
     'decay': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -5 - h), i - j)'}},
                'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL, 'dtype': 'f64'}, True, False),
     'rope': ({'prepare': ['rope'], 'similarity': {'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}},
-              'normalize': 'none', 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL}, False, False),
+              'normalize': 'none', 'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 8}}, False, False),
     'rows': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + tanh(far[h][j] + near[b][j]))'}},
               'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4, 'value_dim': 12},
               'arrays': {'far': {'shape': ['H', 'Nk']}, 'near': {'shape': ['B', 'Nk']}}}, True, True),
@@ -274,7 +289,7 @@ FOLDED = {
                            'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}}, False, False),
     'gates_placed': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear',
                       'decay': {'log': '-0.02 * (t % 3)'}, 'shape': SMALL}, False, False),
-    'local': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL},
+    'local': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 8}},
               True, True),
 }
 
@@ -335,11 +350,12 @@ class Grown:
 
     def rows(self, n, tokens):
         """Returns the rows of a call with up to n tokens per sequence. They are rows tokens[b] of the whole arrays,
-        and NaN elsewhere."""
+        and NaN elsewhere, or 77 in arrays of integers."""
         made = {}
         for name, (batch, axis) in self.of_tokens.items():
             x = self.P[name]
-            made[name] = np.full(x.shape[:axis] + (n,) + x.shape[axis + 1:], np.nan)
+            other = dict(fill_value=77, dtype=x.dtype) if x.dtype.kind in 'iub' else dict(fill_value=np.nan)
+            made[name] = np.full(x.shape[:axis] + (n,) + x.shape[axis + 1:], **other)
             for b, numbers in enumerate(tokens):
                 to, of = (made[name][b], x[b]) if batch else (made[name], x)
                 if len(numbers):

@@ -140,7 +140,7 @@ GIVEN = [('{a}[b][row][j]', ['B', 'Nq', 'Nk'], 'bool'), ('{a}[h][j]', ['H', 'Nk'
 def given(rng, spec):
     """Adds a condition on elements of arrays to the mask."""
     text, shape, kind = rng.choice(GIVEN)
-    if 'decode' in spec.get('emit', []) and re.search('Nk|Nq', str(shape)): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
+    if 'decode' in spec.get('emit', []) and re.search(r'/|Nq.*Nk|B - |\{a\}\[\{a\}', text + str(shape)): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
     name = 'u%d' % len(spec.get('arrays', {}))
     spec.setdefault('arrays', {})[name] = {'shape': shape, 'type': kind}
     condition = {'expr': text.format(a=name)}
@@ -155,7 +155,7 @@ def arrays(rng, spec):
     if spec['similarity'] == 'softmax': kind, options = 'softmax', {}
     if kind not in ('softmax', 'custom'): return
     spec['arrays'], grows = {}, 'decode' in spec.get('emit', [])
-    at = rng.choice(['c0[b][j]', 'c0[b][i]', 'c0[h][j]']) if not grows and 'project' not in spec else 'c0[b]'
+    at = rng.choice(['c0[b][j]', 'c0[b][i]', 'c0[h][j]']) if 'project' not in spec else 'c0[b]'
     shape = {'c0[h][j]': ['H', 'Nk'], 'c0[b]': ['B']}.get(at, ['B', 'Nk'])
     spec['arrays'] |= some(rng, 0.4, c0=lambda: {'shape': shape, 'type': pick(rng, 'int', 'bool')})
     for n in range(rng.choice([1, 1, 2, 3])):

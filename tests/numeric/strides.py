@@ -53,7 +53,7 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
 }
 NO_GRADIENTS = ('key_of_query', 'other_heads', 'other_entries')   # attnc refuses gradients of these specs
-DECODED = ('table', 'key', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels')
+DECODED = ('table', 'key', 'bucket', 'mask_of_keys', 'mask_of_ids', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels')
 B, H, G, D = 2, 4, 2, 8
 
 
@@ -198,10 +198,10 @@ def outputs(kernel, P, q, k, v, dout, more):
 
 
 def axis_of_tokens(kernel, name):
-    """Returns the axis of keys of an array of reals, or None."""
+    """Returns the axis of keys of an array, or None."""
     for n in range(kernel.about.params):
         p = kernel.about.param[n]
-        if p.name.decode() == name and p.dtype < 4 and -5 in list(p.shape[:p.rank]): return list(p.shape[:p.rank]).index(-5)
+        if p.name.decode() == name and -5 in list(p.shape[:p.rank]): return list(p.shape[:p.rank]).index(-5)
     return None
 
 

@@ -46,6 +46,8 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define HEAD_DIM DIM
 #define VALUE_DIM DIM
 #define IDS_PARAM id
+#define IDS_SEQUENCE p->n_k
+#define IDS_ROW 1
 #define PARAM_MISSING !params || !params->id
 #define PARAM_TABLE {"id", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct SPEC_params, id), 0, ATTN_CONTIGUOUS},
 #define PARAM_COUNT PARAMS

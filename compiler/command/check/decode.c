@@ -68,7 +68,7 @@ static int take_pieces(struct growth *x)
     }
     for (int t = 0; t < s->tensors && !error; t++) {
         const struct kernel_array *const a = s->array[t];
-        if (!a->rows) continue;
+        if (!array_grows(a)) continue;
         x->piece[t] = check_memory((size_t)(x->p.batch * heads_of(&x->p, a) * x->p.n_q) * row_bytes(a));
         if (!x->piece[t]) return ATTN_EMEMORY;
         copy_rows(x, a, x->piece[t], x->forward->array[t], false);
@@ -165,7 +165,8 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
 static bool share_rows(const struct sample *s)
 {
     bool shared = false;
-    for (int t = 0; t < s->tensors; t++) shared |= s->array[t]->rows && !array_has_size(s->array[t], ARRAY_SIZE_BATCH);
+    for (int t = 0; t < s->tensors; t++)
+        shared |= array_grows(s->array[t]) && !array_has_size(s->array[t], ARRAY_SIZE_BATCH);
     return shared;
 }
 

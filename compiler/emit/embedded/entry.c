@@ -173,11 +173,11 @@ static void together(const struct version *v, int threads, int number, int there
 #if IDS
 /* Returns whether an id is smaller than the id of the previous key. Carried sums need ascending ids, so that keys
    with one id are adjacent. */
-static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
+static int ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row)
 {
-    for (int64_t b = 0; b < batch; b++, id += n)
+    for (int64_t b = 0; b < batch; b++, id += sequence)
         for (int64_t x = 1; x < n; x++)
-            if (id[x] < id[x - 1]) return 1;
+            if (id[x * row] < id[(x - 1) * row]) return 1;
     return 0;
 }
 
@@ -603,7 +603,8 @@ static int run(const struct call *call, const struct version *this, int threads,
 #else
     const int ordered = this->any_order;
 #endif
-    if (this->head && !ordered && ids_fall(call->params->IDS_PARAM, p->batch, p->n_k)) return ATTN_EORDER;
+    if (this->head && !ordered && ids_fall(call->params->IDS_PARAM, p->batch, IDS_SEQUENCE, p->n_k, IDS_ROW))
+        return ATTN_EORDER;
 #endif
     if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
 #endif

@@ -53,6 +53,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 #endif
 #endif
+#if OWN_PARAMS
+    struct SPEC_params own; /* `params`, with arrays of integers in a state */
+#endif
 #if NUMBERED
     /* extend computes some sequences of the batch at a time. first_sequence is the first of them. other_sequences is
        the number of sequences that are not computed. */

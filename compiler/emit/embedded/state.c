@@ -84,7 +84,13 @@ static struct attn_strides in_elements(struct attn_strides s, size_t element)
 /* Makes the call read keys, values and parameters from `rows`. */
 static void set_rows(struct call *call, const struct rows *rows)
 {
+#if OWN_PARAMS
+    call->own = *call->params;
+#endif
 KEPT_VALUES
+#if OWN_PARAMS
+    call->params = &call->own;
+#endif
 #if PREFIX_SUMS
     const struct attn_strides sums = in_elements(rows->strides[SUMS], sizeof(REAL));
     call->log_decay_k = call->log_decay_chunk = (REAL *)(void *)rows->at[SUMS];
@@ -879,9 +885,6 @@ static int extend_some(struct call call, const struct version *extends, const st
 #if RESULTS
 RESULTS_OF_SEQUENCES
 #endif
-#if ROWS_OF_QUERIES
-SEQUENCES_OF_ROWS_OF_QUERIES
-#endif
 #if CARRIED
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
 #endif
@@ -889,6 +892,13 @@ SEQUENCES_OF_ROWS_OF_QUERIES
     struct SPEC_params params = *call.params;
 INTEGERS_FROM_SEQUENCE
     call.params = &params;
+#endif
+#if OWN_PARAMS
+    call.own = *call.params;
+    call.params = &call.own;
+#endif
+#if ROWS_OF_QUERIES
+SEQUENCES_OF_ROWS_OF_QUERIES
 #endif
 #if UNCOPIED
     const int64_t first = s.length; /* the position of the call's first token */
@@ -1029,7 +1039,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if (error) return error;
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
-#if IDS
+#if IDS_OF_CAPACITY
     if (call.p.capacity < 0) return ATTN_EPROBLEM;
     if (!bytes_fit(bytes_times(bytes_times(sizeof(int32_t), call.p.batch), call.p.capacity))) return ATTN_ESIZE;
 #endif
@@ -1060,7 +1070,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #endif
 #if IDS_IN_ORDER
         const int64_t last = max(length - 1, 0); /* The ids of earlier tokens have already been checked. */
-        if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, length + n - last)) return ATTN_EORDER;
+        if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, 0, length + n - last, 1)) return ATTN_EORDER;
 #endif
         tokens += n > 0;
     }
@@ -1088,7 +1098,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
         const int64_t n = lengths ? lengths[b] : call.p.n_q;
         end = b + 1;
-#if !IDS
+#if !IDS_OF_CAPACITY
         while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;

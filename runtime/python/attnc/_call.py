@@ -522,8 +522,9 @@ class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed"
 
     @property
     def has_rows(self) -> bool:
-        """True if the parameter has numbers for each key or query. extend() takes their rows for new tokens."""
-        return bool(self.dtype not in _INTEGERS and ("n_k" in self.shape or "n_q" in self.shape))
+        """True if the parameter has numbers for each key or query. extend() takes their rows for new tokens, except
+        for `document`, which it takes whole."""
+        return bool(self.name != "document" and ("n_k" in self.shape or "n_q" in self.shape))
 
 
 def _word(name: str) -> str:
