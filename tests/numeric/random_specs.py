@@ -121,6 +121,8 @@ FOUND = {
                                        'emit': ['forward', 'backward']},
     'leaves_nothing_for_totals': {'similarity': {'softmax': {'bias': 'dense'}}, 'shape': {'head_dim': 3},
                                   'emit': ['forward', 'backward']},
+    'statistics_of_one_weight': {'similarity': {'custom': {'weight': '1'}}, 'project': {'linformer': {'size': 1}},
+                                 'shape': {'head_dim': 4}, 'emit': ['forward', 'statistics']},
     'chunks_of_one_key': {'similarity': {'polysketch': {'degree': 4, 'sketch': 2}}, 'mask': 'causal', 'block': 1,
                           'algorithm': 'linear', 'shape': {'head_dim': 3}},
     'linear_for_any_length': {'similarity': {'linear': {'features': 'relu'}}, 'mask': 'causal',

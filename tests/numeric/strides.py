@@ -2,6 +2,8 @@
 """Tests arrays with strides: results and gradients have the same bits as with contiguous arrays.
 
 Some axes have stride 0, so their elements repeat. No byte outside the elements is read."""
+import ctypes
+import mmap
 import os
 import sys
 
@@ -142,6 +144,39 @@ def refused(folder, suite):
     check(np.isfinite(kernel(P | {'c': extreme}, q, k, v)).all(), 'indices of 32 bits are not limited')
 
 
+def before_a_fence(x):
+    """Copies an array to the end of a page. Reading after it is a fault."""
+    page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
+    size = (x.nbytes + page - 1) // page * page
+    memory = mmap.mmap(-1, size + page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    check(libc.mprotect(ctypes.c_void_p(address + size), ctypes.c_size_t(page), 0) == 0, 'mprotect failed')
+    made = np.frombuffer(memory, x.dtype, x.size, size - x.nbytes).reshape(x.shape)
+    made[...] = x
+    return made
+
+
+def hostile(folder, suite):
+    """Huge, negative and NaN subscripts read the elements at the ends, and nothing outside the arrays."""
+    path = folder + '/hostile.yaml'
+    element = 'a[h][(int)(log(j - 5) * 1e30)] + a[h + y[b][j]][i * y[b][i]] + x[b][(i - j) * 1000000007]'
+    spec = {'name': 'hostile', 'similarity': {'softmax': {'modify': 's + (%s) / 8' % element}}, 'shape': {'head_dim': D},
+            'mask': {'expr': 'z[row / 8 + y[b][j]][j / 8 - y[b][j]] || i == j'},
+            'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'y': {'shape': ['B', 'Nk'], 'type': 'int'},
+                       'z': {'shape': ['Nq / 8', 'Nk / 8'], 'type': 'bool'}}}
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    kernel, rng, n = compiled(suite, path, folder, suite.target, '-O1'), np.random.default_rng(5), 37
+    q, k, v = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G))
+    P = {'a': rng.standard_normal((H, 7)).astype(np.float32), 'z': rng.integers(0, 2, (5, 5)).astype(np.uint8),
+         'x': np.full((B, n), np.nan, np.float32),
+         'y': rng.choice(np.array([-2 ** 31, 2 ** 31 - 1, -1, 0, 6], np.int32), (B, n))}
+    P['x'][:, [0, -1]] = 0, 1   # The subscripts of x are 0 or far outside, so x is read only at its ends.
+    made = kernel({name: before_a_fence(x) for name, x in P.items()}, q, k, v)
+    P['a'] = np.zeros_like(P['a'])
+    check(made.shape == q.shape and not np.array_equal(made, kernel(P, q, k, v)), 'the table is not read')
+    check(np.isfinite(made).all(), 'a subscript is not limited')
+
+
 # Words that the C of kernels uses, and parts of names that it makes of an array's.
 WORDS = """await_segment batch call chunk chunk0 chunk1 chunks dk_row dout_batch e e_first end first gradient group i_end
     iteration j_end k_row kv_heads length m max members min n_k n_q out_head out_row part pass_segment q_batch q_head r
@@ -210,6 +245,7 @@ def main():
     suite.objects = Objects(suite.folder)
     suite.target = best_target()
     suite.case('refused', refused, suite)
+    suite.case('hostile', hostile, suite)
     for at in range(0, len(WORDS), len(FORMS)):
         words = WORDS[at:at + len(FORMS)]
         suite.case('names/%s-%s' % (words[0], words[-1]), called, suite, words)
