@@ -26,7 +26,9 @@ static bool side_by_side(const struct rows *x, const struct value *v)
    follow members in v. */
 static bool looked_up(const struct rows *x, const struct value *v)
 {
-    return v->operands == 0 && !side_by_side(x, v);
+    /* The number of a row of integers counts query heads, so the last axis must stay one of queries. */
+    const bool ends = v->integers && v->rank > 0 && v->axes[v->rank - 1] == x->query;
+    return v->operands == 0 && (ends || !side_by_side(x, v));
 }
 
 /* Whether a value other than a map reads v. */
