@@ -295,7 +295,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                                               : real,
                                    .declared = is_declared(spec, value->name),
                                    .compared = compares_ids(source, value),
-                                   .of_terms = only_in_terms(source, v),
+                                   .of_terms = !value->integers && only_in_terms(source, v),
                                    .tiled = is_tiled(source, value),
                                    .gradient_of = -1,
                                    .origin = value->origin,
