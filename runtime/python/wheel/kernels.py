@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles kernels ahead, for the wheel. They need no OpenMP library, and only an old glibc.
 
-kernels.py FOLDER ATTNC [--only WORD] [--jobs N]: writes HASH-BITS.so into FOLDER for each kernel below (kernel_ready in
+kernels.py FOLDER ATTNC [--only WORD,…]: writes HASH-BITS.so into FOLDER for each kernel below (kernel_ready in
 compiler/host/host.h). $WHEEL_CC compiles; zig links for $WHEEL_TARGET (see cc)."""
 from __future__ import annotations
 
@@ -75,20 +75,31 @@ def build(attnc: str, folder: str, target: str, label: str, text: str | None, se
         subprocess.run([*shlex.split(os.environ.get("WHEEL_CC", "clang-19")), *cross, "-O2", "-std=gnu11", "-fPIC", "-c",
                         base + ".c", "-o", base + ".o"], check=True)
         made = os.path.join(folder, f"{says['hash'][:32]}-{sum(BITS[word] for word in entries):x}.so")
-        subprocess.run([os.path.join(HERE, "cc"), "-shared", "-s", "-Wl,-Bsymbolic", "-o", made, base + ".o", "-lm"], check=True)
+        subprocess.run([os.path.join(HERE, "cc"), "-shared", "-s", "-Wl,-Bsymbolic", "-o", made, base + ".o", "-lm"],
+                       check=True)
         return f"{label}: {', '.join(entries)}", os.path.getsize(made)
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("folder")
-    options.add_argument("attnc")
-    options.add_argument("--only", default="", help="of the kernels those whose labels contain one of these words")
-    options.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = argparse.ArgumentParser(
+        usage="./dev wheel [--test] [--only WORD,…] [--jobs N]",
+        description="Builds the Python package, and compiles kernels for it. A kernel's label is NAME/DTYPE/HEAD_DIM/, "
+                    "as in softmax_causal/f32/64/; numbers is softmax with scale, window and padding as arguments of "
+                    "the call.")
+    options.add_argument("folder", help=argparse.SUPPRESS)
+    options.add_argument("attnc", help=argparse.SUPPRESS)
+    options.add_argument("--test", action="store_true",
+                         help="then install the wheel in a Debian with Python alone, and call kernels there; needs root")
+    options.add_argument("--only", default="", metavar="WORD,…",
+                         help="only the kernels whose labels contain one of these words")
+    options.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
+                         help="kernels at a time (default: processors)")
     given = options.parse_args()
     os.makedirs(given.folder, exist_ok=True)
     target = os.environ["WHEEL_TARGET"]
     chosen = [one for one in specs() if any(word in one[0] + "/" for word in given.only.split(","))]
+    if not chosen:
+        options.error(f"no label contains '{given.only}'; the labels: {' '.join(one[0] for one in specs())}")
     total = 0
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         each = [pool.submit(build, given.attnc, given.folder, target, *one) for one in chosen]
