@@ -370,21 +370,24 @@ const struct expr *expr_power(struct module *m, const struct expr *x, int64_t po
     return power % 2 ? (power == 1 ? x : expr_make(m, EXPR_MUL, square, x, NULL)) : square;
 }
 
+const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg)
+{
+    bool changed = false;
+    for (int k = 0; k < operation[e->op].arity; k++) changed |= arg[k] != e->arg[k];
+    if (!changed) return e;
+    if (e->op == EXPR_DRAWN) return expr_drawn(m, arg[0], arg[1], arg[2], *e->draw);
+    if (e->name) return expr_id(m, e->op, e->name, arg[0], arg[1], arg[2]);
+    return expr_make(m, e->op, arg[0], arg[1], arg[2]);
+}
+
 static const struct expr *rebuild(struct module *m, const struct expr *e, const struct expr *from,
                                   const struct expr *to, const struct expr *const *with)
 {
     if (e == from) return to;
     if (with && e->op == EXPR_OPERAND) return with[e->integer];
-    int arity = operation[e->op].arity;
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    bool changed = false;
-    for (int k = 0; k < arity; k++) {
-        arg[k] = rebuild(m, e->arg[k], from, to, with);
-        changed |= arg[k] != e->arg[k];
-    }
-    if (changed && e->op == EXPR_DRAWN) return expr_drawn(m, arg[0], arg[1], arg[2], *e->draw);
-    if (changed && e->name) return expr_id(m, e->op, e->name, arg[0], arg[1], arg[2]);
-    return changed ? expr_make(m, e->op, arg[0], arg[1], arg[2]) : e;
+    for (int k = 0; k < operation[e->op].arity; k++) arg[k] = rebuild(m, e->arg[k], from, to, with);
+    return expr_with_args(m, e, arg);
 }
 
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to)

@@ -216,6 +216,8 @@ struct ids;
 bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among);
 /* Returns the value of EXPR_RANDOM, which expr.def describes. (random.c) */
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
+/* Returns e with other arguments, three or fewer. Its name and its draw stay. */
+const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg);
 /* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID or EXPR_ANY_ID. They read an integer parameter as rows of its last
    axis. expr.def describes their arguments. (ids.c)
    - EXPR_ID has only the arguments `row` and `x`; `to` is NULL.

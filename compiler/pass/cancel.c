@@ -60,7 +60,7 @@ static const struct expr *with_positions(struct module *m, const struct expr *e,
         return expr_make(m, EXPR_ADD, leaf, expr_make(m, EXPR_SUB, positions, e->arg[1], NULL), NULL);
     const struct expr *arg[3] = {NULL, NULL, NULL};
     for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_positions(m, e->arg[k], leaf, positions);
-    return expr_make(m, e->op, arg[0], arg[1], arg[2]);
+    return expr_with_args(m, e, arg);
 }
 
 /* Whether s, a map or an IF around one, only sets masked elements to an infinity. */

@@ -103,7 +103,7 @@ static const struct expr *with_low_parts(struct compilation *c, struct value *v,
     }
     if (!expr_has(e, EXPR_SUB)) return e;
     for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_low_parts(c, v, e->arg[k]);
-    return expr_make(g->module, e->op, arg[0], arg[1], arg[2]);
+    return expr_with_args(g->module, e, arg);
 }
 
 void pass_prefix_sums(struct compilation *c)

@@ -321,7 +321,8 @@ static struct power scale(struct scaling *s, const struct expr *e)
         case EXPR_SELECT: exponent = agree(s, &arg[1], &arg[2]); break;
         default: s->impossible = true;
         }
-    return (struct power){arity ? expr_make(s->m, e->op, arg[0].e, arg[1].e, arg[2].e) : e, exponent};
+    const struct expr *const scaled[3] = {arg[0].e, arg[1].e, arg[2].e};
+    return (struct power){expr_with_args(s->m, e, scaled), exponent};
 }
 
 /* ---- plans ---- */

@@ -31,7 +31,7 @@ static const struct expr *rewritten(struct module *m, const struct expr *e)
                          NULL, NULL);
     const struct expr *arg[3] = {NULL, NULL, NULL};
     for (int k = 0; k < arity; k++) arg[k] = rewritten(m, e->arg[k]);
-    return e->op == EXPR_DRAWN ? e : expr_make(m, e->op, arg[0], arg[1], arg[2]);
+    return expr_with_args(m, e, arg);
 }
 
 void pass_strength_reduce(struct compilation *c)

@@ -150,6 +150,11 @@ FOUND = {
     'phases_of_heads': {'similarity': {'linear': {'features': 'squared_relu'}},
                         'project': {'linformer': {'size': 4}}, 'emit': ['forward', 'backward'],
                         'shape': {'head_dim': 4, 'value_dim': 2, 'values': 'keys'}},
+    'exponent_under_lengths': {'similarity': {'linear': {'features': {'favor_positive': {'count': 6}}}}, 'mask': 'lengths',
+                               'algorithm': 'linear', 'shape': {'head_dim': 8}, 'emit': ['forward', 'backward']},
+    'sums_with_and_without_members': {
+        'similarity': {'polynomial_square': {'degree': 1, 'coefficients': 'param'}}, 'mask': 'causal', 'algorithm': 'linear',
+        'normalize': 'none', 'decay': {'log': '-0.1'}, 'shape': {'head_dim': 3}, 'emit': ['forward', 'backward']},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
 }
 

@@ -127,6 +127,48 @@ void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
     }
 }
 
+/* Returns the outer axes that a statement depends on, as bits. `of_tile` has those of each tile computed so far. */
+static uint32_t outer_axes(const struct lowering *x, const struct stmt *s, uint32_t *of_tile)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < s->operands; k++) {
+        axes |= of_tile[s->operand[k].of];
+        for (int a = 0; a < x->m->axes; a++) axes |= (uint32_t)ref_uses_axis(&s->operand[k], a) << a;
+    }
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].expr) axes |= expr_axes(s->assign[k].expr);
+    for (const struct stmt *in = s->body; in; in = in->next) axes |= outer_axes(x, in, of_tile);
+    axes &= x->outer;
+    for (int k = 0; k < s->assigns; k++)
+        if (x->l->array[s->assign[k].to.of].kind == ARRAY_TILE) of_tile[s->assign[k].to.of] |= axes;
+    return axes;
+}
+
+/* All sums share the loops over outer axes. A sum that does not depend on one of these axes runs for its first index
+   only. */
+static void run_sums_once(struct lowering *x, struct stmt **at)
+{
+    uint32_t *const of_tile = arena_alloc(x->m->arena, (size_t)x->l->arrays * sizeof *of_tile);
+    memset(of_tile, 0, (size_t)x->l->arrays * sizeof *of_tile);
+    for (; *at; at = &(*at)->next) {
+        struct stmt *const s = *at;
+        const uint32_t missing = x->outer & ~outer_axes(x, s, of_tile);
+        if (!missing || !s->assigns || s->assign[0].fold != FOLD_SUM) continue;
+        struct stmt *const first = stmt_new(x->l, LOOPS_IF);
+        for (int a = 0; a < x->m->axes; a++) {
+            if (!(missing >> a & 1)) continue;
+            const struct expr *const is_first = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_LO, a), expr_int(x->m, 0),
+                                                          NULL);
+            first->where = first->where ? expr_make(x->m, EXPR_AND, first->where, is_first, NULL) : is_first;
+            first->axis = a;
+        }
+        first->next = s->next;
+        first->body = s;
+        s->next = NULL;
+        *at = first;
+    }
+}
+
 /* Makes the loops for a result that sums over outer axes only, around the statements `inside`. If there is an axis
    of keys, a loop over tiles of keys contains these loops. */
 static void outer_loops(struct lowering *x, struct stmt *inside)
@@ -161,9 +203,10 @@ struct stmt *lower_query_body(struct lowering *x)
     const struct expr *region = lower_values(x, AFTER);
     lower_copy_outputs(x, false, x->outer_only ? &x->close : &x->end);
     if (!x->prefix) lower_copy_outputs(x, true, &x->close);
-    if (x->outer_only)
+    if (x->outer_only) {
+        run_sums_once(x, inside);
         outer_loops(x, *inside);
-    else if (x->whole_chunk) {
+    } else if (x->whole_chunk) {
         *x->before = *inside;
         while (*x->before) x->before = &(*x->before)->next;
     } else if (*inside) {
