@@ -50,6 +50,15 @@ def described(attnc: str, operand: str, settings: list[str], entries: list[str])
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
+def found(attnc: str, folder: str, place: str, operand: str, settings: list[str], entries: list[str]) -> str:
+    """Returns the path of the kernel that attnc finds in the folder without a C compiler, and with an empty cache in
+    `place`."""
+    sets = [word for setting in [*settings, f"emit=[{', '.join(entries)}]"] for word in ("--set", setting)]
+    done = subprocess.run([attnc, "build", operand, *sets], capture_output=True, text=True, check=False,
+                          env={**os.environ, "ATTNC_KERNELS": folder, "ATTNC_CC": "no-compiler", "XDG_CACHE_HOME": place})
+    return done.stdout.strip()
+
+
 def build(attnc: str, folder: str, target: str, label: str, text: str | None, settings: list[str]) -> tuple[str, int]:
     """Compiles one kernel with all entry points that it can have. Returns a line about it, and its size."""
     with tempfile.TemporaryDirectory(prefix="attnc-wheel-") as place:
@@ -77,6 +86,9 @@ def build(attnc: str, folder: str, target: str, label: str, text: str | None, se
         made = os.path.join(folder, f"{says['hash'][:32]}-{sum(BITS[word] for word in entries):x}.so")
         subprocess.run([os.path.join(HERE, "cc"), "-shared", "-s", "-Wl,-Bsymbolic", "-o", made, base + ".o", "-lm"],
                        check=True)
+        for some in (["forward"], entries):
+            if found(attnc, os.path.abspath(folder), place, operand, settings, some) != os.path.abspath(made):
+                raise SystemExit(f"kernels.py: attnc does not find {label}, compiled ahead")
         return f"{label}: {', '.join(entries)}", os.path.getsize(made)
 
 
