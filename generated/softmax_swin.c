@@ -4709,7 +4709,8 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
-/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
+   room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;

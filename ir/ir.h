@@ -598,8 +598,8 @@ struct array {
        all numbers come first. In a product of n and m terms, terms i and j are multiplied only if i + j < max(n,
        m). */
     int terms;
-    /* Used by TILE inside a FOR with `block`. It is the number of ranges of the last axis whose elements are
-       stored. 0 means that only the current range is stored. */
+    /* Used by TILE inside a FOR with `block`. The tile stores the elements of this number of ranges of its last
+       axis. 0 means only the current range. */
     int64_t held;
     /* Used by INPUT and OUTPUT. If true, the elements are sums in the workspace. One program of a call computes
        them and another program reads them. Rows of queries are padded to whole vectors. */

@@ -149,7 +149,8 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
         const struct expr *c = condition[k];
         if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL)
             continue;
-        struct form f = {.remainder = expr_int(m, 0)}; /* c implies b - a >= 0. So e >= 0 if e - (b - a) >= 0 */
+        struct form f = {
+            .remainder = expr_int(m, 0)}; /* c is a <= b or a < b, so b - a >= 0. Then e >= 0 if e - (b - a) >= 0 */
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms)
             continue;
         bool plain = true;

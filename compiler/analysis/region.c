@@ -1,9 +1,9 @@
 /* Solves a region for one axis, given the current ranges of the others. Each comparison is solved for the axis's
    index, which gives a union of ranges.
-   - without `every`: a superset of the indices in the region for some indices of the other axes. A comparison that
-     cannot be solved gives all indices.
-   - with `every`: a subset of the indices in the region for all indices of the other axes. A comparison that cannot
-     be solved gives none. */
+   - without `every`: The union contains each index that is in the region for at least one choice of the other
+     indices. A comparison that cannot be solved gives all indices.
+   - with `every`: Each index of the union is in the region for every choice of the other indices. A comparison that
+     cannot be solved gives none. */
 #include "analysis.h"
 
 #include <string.h>
@@ -479,8 +479,8 @@ static bool lists_vary(const struct solver *s, const struct expr *e)
     return false;
 }
 
-/* Returns the conditions of a conjunction that read integers which vary along the axis. region_ranges handles the
-   other conditions. */
+/* Returns the conditions of the region whose ids or lists of blocks vary along the solver's axis. region_ranges
+   handles the other conditions. */
 static const struct expr *with_ids(const struct solver *s, const struct expr *region)
 {
     if (region->op != EXPR_AND)

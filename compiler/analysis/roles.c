@@ -41,8 +41,8 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
 }
 
-/* Handles an output that is the solution of a linear system without features, which no state can give. The rows are
-   the equations. */
+/* Handles an output that solves a linear system without features. No state can replace such a system. The rows are the
+   equations. */
 static void find_equations(const struct graph *g, const struct value *result, struct roles *out)
 {
     int along;

@@ -37,7 +37,8 @@ static struct attn_range *more_ranges(struct walk *w, int64_t count)
     return w->range + w->ranges;
 }
 
-/* Reads the lists of a draw from its parameter. Returns false if memory is short. */
+/* If the blocks of an EXPR_DRAWN are given by a parameter, reads them into `lists`. Returns false if memory is
+   short. */
 static bool read_lists(struct walk *w, const struct expr *drawn, struct attn_draw *lists)
 {
     const int64_t blocks = lists->last - lists->first + 1, count = lists->count;

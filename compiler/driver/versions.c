@@ -236,7 +236,7 @@ static void make_backward(struct maker *x, const struct target *target)
         struct made_parts *parts = made;
         while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
         if (parts == made + count) {
-            /* Its `from` makes the names of C functions different. */
+            /* A schedule without knobs still gives `from`, which the names of C functions contain. */
             struct schedule *none = arena_alloc(p->arena, sizeof *none);
             none->from = entry ? entry->from : 0;
             *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};

@@ -27,7 +27,7 @@ struct version {
     int part;                        /* the number of the part of backward */
     const struct compilation *fold;  /* code that adds a second state, or NULL */
     const struct compilation *few;   /* code for at most `few_rows` rows, or NULL */
-    int64_t few_rows;                /* the maximum number of queries of all heads that share keys */
+    int64_t few_rows;                /* the maximum of queries times heads, for the heads that share keys */
     const struct compilation *heads; /* code for few queries of many heads, or NULL; if it exists, so does `few` */
 };
 

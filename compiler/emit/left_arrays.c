@@ -15,8 +15,8 @@ static int next_gradient(const struct kernel_arrays *arrays, int from)
    places them. */
 struct left_array {
     const char *name, *identifier; /* the identifier is the name in the emitted C */
-    const struct graph *g;         /* the graph of a part that reads the array, which is its value v */
-    int v;
+    const struct graph *g;         /* the graph of a part that reads the array */
+    int v;                         /* the array's value in this graph */
 };
 
 /* Returns the graph of a part of backward, for the first target that has the part. Returns NULL if no target has it. */

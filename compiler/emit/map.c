@@ -230,8 +230,8 @@ struct map {
     struct text before, after, registers; /* C that begins, ends and declares accumulators */
 };
 
-/* Returns the number of chains. Chains are independent accumulators of a maximum, so that rows do not wait for each
-   other. */
+/* Returns the number of accumulators for each vector of a maximum. With several, the maximum of a row need not wait for
+   the one of the row before. */
 static int chains_of(const struct map *map)
 {
     enum { UNDER_WAY = 4 };

@@ -555,8 +555,8 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
                                  scalar_wrapped(n, scalar_as_vector(n, b))));
 }
 
-/* Returns the term of a truncated real. The emitted function takes addresses, because a target may lack vectors of
-   this type. */
+/* Returns the term for a real that is truncated to an integer. The emitted function `truncate_…` takes addresses,
+   because a target may lack vectors of integers. */
 static struct term truncated(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = expr_has(e, EXPR_OPERAND) ? as_double(n, scalar_term(n, e->arg[0], level))

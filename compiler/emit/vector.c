@@ -9,7 +9,8 @@
 /* the texts of vector.c, random.c, product.c and matrix.c in emit/embedded/ */
 extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[];
 
-/* Orders of elements. The examples are for 4 lanes and half = 1.
+/* Orders of elements. The examples are for 4 lanes and half = 1, where `half` is the distance of exchanged
+   elements.
    - SWAPPED: 1, 0, 3, 2
    - UPPER: 0, 4, 2, 6
    - LOWER: 1, 5, 3, 7
@@ -40,7 +41,8 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
-/* Sets the template names of constants that depend on whether the kernel computes in f64. */
+/* Gives the constants of templates their values for f32 or f64. `instructions`: The target has an instruction that
+   multiplies by a power of two. */
 static void set_constants(struct template_names *x, bool f64, bool instructions)
 {
     static const struct {
@@ -61,7 +63,8 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
-/* Returns whether the target has enough registers for a query row and for an accumulator per lane. */
+/* Returns whether a query row and an accumulator for each of its lanes fit into registers. They need 32 registers of
+   64 bytes. */
 static bool is_roomy(const struct target *target)
 {
     return target->registers > 16 && target->vector_bytes == 64;

@@ -124,7 +124,8 @@ void manual_names(struct text *markdown)
 
 void manual_markdown(struct text *out, const char *markdown, bool sections)
 {
-    bool code = false, bold = false; /* code: the line is inside a block of code; bold: inside a span of code */
+    bool code = false; /* the line is inside a block of code */
+    bool bold = false; /* the text is inside a span of code, which man pages print in bold */
     /* heading: the previous line is a heading; paragraph: the previous line is empty */
     bool heading = true, paragraph = false;
     const char *first = sections ? strstr(markdown, "\n## ") + 1 : markdown;

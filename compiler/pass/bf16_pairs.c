@@ -46,9 +46,9 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 
 static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile);
 
-/* Whether expression e of statement s is never negative.
-   - self: an operand that is not negative, or NULL
-   - body: the first of the statements that write the other operands, or NULL if these may be negative */
+/* Returns whether expression e of statement s is never negative.
+   - self: an operand that the caller knows not to be negative, or NULL
+   - body: the first of the statements that write the other operands. If it is NULL, they may be negative. */
 static bool never_negative(const struct stmt *body, const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {

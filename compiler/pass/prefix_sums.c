@@ -77,7 +77,8 @@ static bool is_sum(const struct graph *g, const struct ref *r)
            (prefix_array_find(v->name) == PREFIX_OF_QUERY || prefix_array_find(v->name) == PREFIX_OF_KEY);
 }
 
-/* Returns the operand of map v for the low part of operand `of`, or NULL if v has too many operands. */
+/* Adds the low part of operand `of` to the operands of map v, and returns its leaf. Returns NULL if v has too many
+   operands. Values hold low parts just before high parts. */
 static const struct expr *low_part(const struct graph *g, struct value *v, int64_t of)
 {
     struct ref r = v->operand[of];

@@ -65,7 +65,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
         int c = build_axis(x, "c", x->spec->head_dim);
         int w = query ? build_param(x, "features.wq", INITIAL_IDENTITY, 4, (int[]){x->kv, x->member, x->d, c})
                       : build_param(x, "features.wk", INITIAL_IDENTITY, 3, (int[]){x->kv, x->d, c});
-        if (query && x->of_keys) { /* This reads the matrix of the only query head. */
+        if (query && x->of_keys) { /* A query that is made from keys uses the matrix of query head 0. */
             struct ref only = graph_ref(x->g, w, NULL);
             only.sub[1] = build_integer(x, 0);
             w = graph_map(x->g, 3, (int[]){x->kv, x->d, c}, 1, &only, a);

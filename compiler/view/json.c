@@ -273,8 +273,8 @@ static json_t *taken(const struct unit *p)
     return made;
 }
 
-/* Appends the knobs of forward or of the gradients. `usual` is the default on the first target for the quadratic
-   form, and `usual_linear` the default for the linear form. */
+/* Appends the knobs of forward or of the gradients. The JSON key "usual" has the default of the quadratic form on the
+   first target, and "usual_linear" the default of the linear form. */
 static void add_knobs(const struct unit *p, bool backward, json_t *list)
 {
     const struct defaults *u = &p->defaults[0];

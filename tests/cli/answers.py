@@ -278,7 +278,7 @@ def explain_says_what_is_so(place):
 
 @case
 def bound_by_memory(place):
-    """Reads of arrays that fit into the caches do not count. 512 rows of 1 KiB fit, 65536 do not."""
+    """Reads of arrays that fit into the caches are no memory traffic. 512 rows of 1 KiB fit. 65536 rows do not fit."""
     place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\n'
                 'algorithm: quadratic\nshape: {head_dim: 64}\n')
     small, large = [('512', 'compute'), ('65536', 'compute')], [('512', 'compute'), ('65536', 'memory')]

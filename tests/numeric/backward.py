@@ -306,7 +306,7 @@ def judge(spec, P, made):
         if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most
         if 'decay' in spec and name[1:] in P and re.search(r'\b%s\b' % name[1:], str(spec['decay']['log'])):
             may = may + EPSILON[spec['dtype']] * most * k.shape[2]   # sums over positions, whose terms cancel
-        if spec['dtype'] in HALVES:   # kernels round out, weights and their gradients
+        if spec['dtype'] in HALVES:   # kernels round `out`, the weights and the gradients of weights
             may = may + {'bf16': 2.0 ** -5, 'f16': 2.0 ** -8}[spec['dtype']] * most
         check(got.shape == x.shape, '%s has the shape %s, not %s' % (name, got.shape, x.shape))
         with np.errstate(all='ignore'): part = np.where(got == x, 0, np.abs(got - x) / may)

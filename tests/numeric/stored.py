@@ -2,7 +2,8 @@
 import numpy as np
 
 HALVES = ('bf16', 'f16')
-# Each value is (digits of the fraction, exponent of the smallest normal number, first number that becomes infinity).
+# Each value is (bits of the fraction, power of two of the smallest normal number, smallest number rounded to infinity).
+# No number of f32 is rounded to infinity in bf16.
 LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Tests the Python package as a wheel in fresh environments: NumPy alone, PyTorch, JAX, types, documents.
+"""Tests the Python package as a wheel, in one environment with NumPy alone and one with PyTorch, JAX and mypy.
 
-Environments stay in build-python/, so a second run is fast. Cases are skipped if a package cannot be installed."""
+The environment of the frameworks stays in build-python/, so a second run is fast. Cases are skipped if a package
+cannot be installed."""
 import argparse
 import glob
 import os

@@ -20,7 +20,7 @@ struct growth {
     void *state, *piece[MAX_TENSORS], *of_out, *result;
     /* `of_statistics` is a piece of the statistics. `all_statistics` has all of them. */
     void *of_statistics, *all_statistics;
-    /* at[b] is the length of sequence b so far. tokens[b] is its number of tokens in the piece. */
+    /* at[b] is the length of sequence b so far. tokens[b] is the number of tokens that the next call appends to it. */
     int64_t *at, *tokens;
 };
 

@@ -256,8 +256,8 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
-/* Returns true if the form "heads" can use the arrays of the problem unchanged. For other sizes it swaps heads and
-   queries. Then only the kernel is compared. */
+/* Returns true if no key is shared by several heads and there is one query. Only then does the interpreter run the
+   program "heads" on the arrays of the problem. The compiled kernel is compared for other sizes, too. */
 static bool is_alone(const struct problem_size *size)
 {
     return size->members == 1 && size->n_q == 1;

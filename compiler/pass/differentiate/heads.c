@@ -76,8 +76,8 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
-/* Returns the counterpart of value `number` that has an element for each head, before sums over the heads. Returns
-   `number` if there is no such sum. */
+/* If value `number` is a sum over heads, returns the value with a separate term for each head. Otherwise returns
+   `number`. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;

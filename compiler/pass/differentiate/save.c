@@ -30,8 +30,8 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
    - late: it depends on `out` or `dout`
    - sums: it depends on a sum over a sequence
    - reduces: it depends on any sum
-   - row: it is a row value of the current kind
-   - taken: it is stored */
+   - row: it has one number per query and is of the kind that take_rows is to store
+   - taken: forward stores it */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };

@@ -56,7 +56,8 @@ static bool find_sums(struct join *x, int v)
     return true;
 }
 
-/* Whether a region is periodic, such as (i - j) % 4 == 0. Such loops visit positions out of order. */
+/* Returns whether a region of the graph is periodic, such as (i - j) % 4 == 0. Loops over a periodic region visit
+   positions out of order. */
 static bool has_period(const struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {

@@ -97,7 +97,8 @@ struct ref lower_ref(const struct lowering *x, const struct ref *r);
 /* Appends a MAP over these axes: array `to` = e, or folded with e (+=, max). */
 struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
                           const struct expr *e);
-/* Appends a statement that sets an array, or the current chunk's slot, to `value`. */
+/* Appends a statement that sets an array to `value`. Of an array with an axis of chunks, it sets the current chunk's
+   slot. */
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
 /* Makes the array of rounding errors of the sum in array `to` (compensated summation), set to 0 at *at. Returns 1 +
    the array, or 0 if `streamed` is false or the type is f64. */

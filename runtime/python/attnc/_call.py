@@ -563,7 +563,7 @@ class Binding:
             "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
         self.own_seed: int | None = None  # the spec's seed of random parameters
         self.library: Any = None
-        self.copied: set[str] = set()  # names of arrays with a warning about copies
+        self.copied: set[str] = set()  # names of arrays whose copies the user was already warned of
         self._lock = threading.Lock()
         self._seeded: dict[int, tuple[Any, Any]] = {}  # for each of the last four seeds: parameters and their memory
 

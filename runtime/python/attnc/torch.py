@@ -23,7 +23,7 @@ _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf
            "i32": torch.int32, "u8": torch.bool}
 _WORDS = {dtype: word for word, dtype in _DTYPES.items() if word not in _INTEGERS}
 
-# ---- kernels named by a text, which an operator can take and a compiled graph can store
+# ---- names of kernels: operators take strings, and compiled graphs store them
 
 _named: dict[str, Kernel] = {}
 
