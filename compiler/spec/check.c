@@ -229,10 +229,25 @@ static void check_delta(struct spec_reader *r)
     }
 }
 
+/* Names of kernels begin with the spec's name. Those of a spec with the name 'attn' may be names of attnrt.h. */
+static void check_names_of_kernel(struct spec_reader *r)
+{
+    struct yaml nowhere = {0}, *const node = yaml_get(r->root, "name");
+    const struct spec *const spec = r->spec;
+    if (!spec->name || strcmp(spec->name, "attn") != 0) return;
+    const char *const taken = spec->arrays.count             ? "struct attn_strides"
+                              : spec->emit & EMIT_STATISTICS ? "attn_merge"
+                                                             : NULL;
+    if (!taken) return;
+    spec_error(r, node ? node : &nowhere, "'name': the kernel would declare '%s', which attnrt.h declares", taken);
+    spec_note(r, node ? node : &nowhere, "for example, set 'name: attention'");
+}
+
 void spec_check(struct spec_reader *r, const char *file)
 {
     struct spec *spec = r->spec;
     check_name(r, file);
+    check_names_of_kernel(r);
     check_rope(r);
     check_values(r);
     check_similarity(r);

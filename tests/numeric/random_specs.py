@@ -61,6 +61,7 @@ REFUSED = [
      lambda spec, m: spec['emit'].remove('backward')),
     (r"'name': '\w+' is a keyword of C", lambda spec, m: spec.update(name='spec')),
     (r"'name': '\w+\.h' would hide the system's header of that name", lambda spec, m: spec.update(name='spec')),
+    (r"'name': the kernel would declare '[\w ]+', which attnrt\.h declares", lambda spec, m: spec.update(name='spec')),
     (r"'name': (\w+\.py would hide the module of that name|(names of Python.s own modules|Python cannot import))",
      lambda spec, m: spec.update(name='spec')),
     (r"'name': C reserves names|'name' is longer than", lambda spec, m: spec.update(name='spec')),
