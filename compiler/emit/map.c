@@ -226,7 +226,7 @@ struct map {
     /* the number of loops over rows that are outside the accumulators in registers (kept_outside), or -1 */
     int outer;
     int vectors;                          /* the number of vectors that are computed together (vectors_at_a_time) */
-    int chains;                           /* number of independent accumulators of a maximum per vector (chains_of) */
+    int chains;                           /* if the map folds a maximum: the number of accumulators for each vector */
     struct text before, after, registers; /* C that begins, ends and declares accumulators */
 };
 

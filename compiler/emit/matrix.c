@@ -31,8 +31,8 @@ static int64_t row_of_pairs(const struct array *a)
     return 2 * a->extent[a->rank - 1];
 }
 
-/* Prints a product in a tile that has pairs outside the region. emit_over_region (product.c) does so without matrix
-   units. Products outside the region are set to 0, because 0 * infinity would be NaN. */
+/* Prints a product in a tile that has pairs outside the region. Their weights are 0, and 0 * infinity is NaN. So
+   infinite values are added separately, as in emit_over_region (product.c). */
 static void over_region(struct emitter *x, const struct stmt *s, struct product_argument *argument, int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];

@@ -235,8 +235,8 @@ const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e);
 /* Returns the axes of all loops in the list, and of the loops inside them, as bits. */
 uint32_t emit_loop_axes(const struct stmt *s);
 void emit_map(struct emitter *x, const struct stmt *s);
-/* Prints C that sets each mask in `to`, one for each vector of the axis `lane`. A bit is 1 if its lane is in
-   `region`. */
+/* Prints C that sets each mask in `to`, one for each vector of the axis `lane`. A mask selects the lanes
+   that are in `region`. */
 void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);
 /* Returns the integer expression `e` as scalar C. */
 const char *emit_integer(struct emitter *x, const struct expr *e);

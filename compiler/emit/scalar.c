@@ -555,8 +555,8 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
                                  scalar_wrapped(n, scalar_as_vector(n, b))));
 }
 
-/* Returns the term for a real that is truncated to an integer. The emitted function `truncate_…` takes addresses,
-   because a target may lack vectors of integers. */
+/* Returns the term for a real that is truncated to an integer. The C function truncate_T takes addresses, because
+   `wide_T` and `ints_T` may be wider than the target's vectors. */
 static struct term truncated(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = expr_has(e, EXPR_OPERAND) ? as_double(n, scalar_term(n, e->arg[0], level))

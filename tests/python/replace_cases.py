@@ -253,7 +253,7 @@ def compiled_models(folder):
         made[0].square().sum().backward()
         same([p.grad for p in model.parameters()], gradients, 1e-4, backend)
     torch._dynamo.reset()
-    # With a limit of 1, PyTorch compiles once for new lengths and then continues without torch.compile.
+    # The model reaches `recompile_limit`, so PyTorch runs the last lengths without torch.compile.
     with torch._dynamo.config.patch(recompile_limit=1), torch.no_grad():
         model = model_of('Llama')
         wanted = [model(ids(n)).logits for n in (9, 7, 5, 4)]

@@ -31,7 +31,7 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
    - sums: it depends on a sum over a sequence
    - reduces: it depends on any sum
    - row: it has one number per query and is of the kind that take_rows is to store
-   - taken: forward stores it */
+   - taken: take_rows stores it */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };

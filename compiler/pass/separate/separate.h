@@ -55,9 +55,8 @@ struct separation {
     int weight, lane, stream;  /* the weight's value, and the axes of queries and keys */
     const struct value *value; /* the weight */
     bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
-    const struct expr
-        *last; /* the last key that a query sees. NULL if all queries see all keys, so no chunks are needed */
-    bool sums; /* the weight has a decay by prefix sums */
+    const struct expr *last;   /* the last key that a query sees. NULL: all queries see the same keys, in one state */
+    bool sums;                 /* the weight has a decay by prefix sums */
     /* With `sums`: the value with the prefix sums at chunk ends. The value before it has their low parts. */
     int at_chunks;
     int decays; /* the number of exponentials that decay with distance */
