@@ -74,8 +74,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     uint64_t seed; /* the seed of dropout. 0 means the seed in the spec. Backward needs the seed of forward.
                       NAME_extend drops nothing */
     /* Used for statistics. An array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for
-       a kernel of f64. Its
-       strides are `statistics_at`. Each row has one element. */
+       a kernel of f64. Its strides are `statistics_at`. Each row has one element. */
     void *statistics;
     struct attn_strides statistics_at;
     int64_t rewind; /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
