@@ -234,11 +234,13 @@ static const char *heads_value(const struct left_array *left, enum dtype dtype, 
                         name, whole, name, whole, placed);
 }
 
-/* Returns statements that place a left array, if a wanted gradient needs it. */
+/* Returns statements that place a left array, if a wanted gradient needs it. Without a gradient that may be wanted, the
+   array stays NULL. */
 static const char *left_value(const struct emitted_file *e, bool linear, const struct left_array *left,
                               struct arena *arena)
 {
     const char *const wanted = with_needs(e, linear, "", left->name, arena), *const real = emit_real(e->p->spec->dtype);
+    if (!*wanted) return "";
     const struct module *const m = left->g->module;
     const struct value *const value = &left->g->value[left->v];
     const char *const indent = has_heads(left) ? "        " : "    ";

@@ -153,6 +153,9 @@ FOUND = {
                         'shape': {'head_dim': 4, 'value_dim': 2, 'values': 'keys'}},
     'exponent_under_lengths': {'similarity': {'linear': {'features': {'favor_positive': {'count': 6}}}}, 'mask': 'lengths',
                                'algorithm': 'linear', 'shape': {'head_dim': 8}, 'emit': ['forward', 'backward']},
+    'decay_without_parameters': {
+        'similarity': {'linear': {'features': 'taylor1'}}, 'mask': 'causal', 'shape': {'head_dim': 1}, 'dtype': 'f64',
+        'emit': ['forward', 'backward'], 'delta': {'rate': '1'}, 'decay': {'log': 0}, 'kv_heads': 2},
     'sums_with_and_without_members': {
         'similarity': {'polynomial_square': {'degree': 1, 'coefficients': 'param'}}, 'mask': 'causal', 'algorithm': 'linear',
         'normalize': 'none', 'decay': {'log': '-0.1'}, 'shape': {'head_dim': 3}, 'emit': ['forward', 'backward']},
@@ -446,7 +449,7 @@ def main():
     for n, (name, spec) in enumerate(FOUND.items()):
         sizes = {'n_k': 40, 'chunks': [7, 1]} if grows(spec) else {}
         if 'backward' in spec.get('emit', []): sizes |= {'heads': 2, 'kv_heads': 1, 'n_q': 20, 'n_k': 20}
-        sizes |= {key: spec.pop(key) for key in ('targets', 'optimize') if key in spec}
+        sizes |= {key: spec.pop(key) for key in ('targets', 'optimize', 'kv_heads') if key in spec}
         suite.case('found/' + name, case, suite,
                    [draw_spec.draw(1, n, True) | plain | sizes | {'spec': {'name': 'spec'} | spec}], True)
     for n in range(o.count):
