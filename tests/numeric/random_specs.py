@@ -154,8 +154,8 @@ FOUND = {
     'exponent_under_lengths': {'similarity': {'linear': {'features': {'favor_positive': {'count': 6}}}}, 'mask': 'lengths',
                                'algorithm': 'linear', 'shape': {'head_dim': 8}, 'emit': ['forward', 'backward']},
     'decay_without_parameters': {
-        'similarity': {'linear': {'features': 'taylor1'}}, 'mask': 'causal', 'shape': {'head_dim': 1}, 'dtype': 'f64',
-        'emit': ['forward', 'backward'], 'delta': {'rate': '1'}, 'decay': {'log': 0}, 'kv_heads': 2},
+        'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'shape': {'head_dim': 4}, 'dtype': 'f64',
+        'emit': ['forward', 'backward'], 'delta': {'rate': '0.05'}, 'decay': {'log': 0}, 'kv_heads': 2},
     'sums_with_and_without_members': {
         'similarity': {'polynomial_square': {'degree': 1, 'coefficients': 'param'}}, 'mask': 'causal', 'algorithm': 'linear',
         'normalize': 'none', 'decay': {'log': '-0.1'}, 'shape': {'head_dim': 3}, 'emit': ['forward', 'backward']},
