@@ -141,8 +141,7 @@ RULES = [
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
     (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
     (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),
-    (('similarity', 'emit'), lambda similarity, emit: similarity not in (
-        'dense', 'of_queries', 'of_buckets') or emit in FORWARD),
+    (('similarity', 'emit'), lambda similarity, emit: similarity not in ('dense', 'of_queries') or emit in FORWARD),
     (('similarity', 'emit'), lambda similarity, emit: similarity != 'of_sequences' or emit not in BACKWARD),
     (('similarity', 'form', 'project'), lambda similarity, form, project: form in ONE_FORM or (
         similarity not in NO_FEATURES or project == 'linformer')),
