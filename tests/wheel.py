@@ -119,8 +119,9 @@ class Debian:
         self.wheel, self.root, self.packages = wheel, os.path.join(folder, 'root'), os.path.join(folder, 'packages')
         if not os.path.exists(os.path.join(self.root, 'complete')):
             shutil.rmtree(self.root, ignore_errors=True)
-            self.must(['debootstrap', '--variant=minbase', '--include=python3-venv', 'bookworm', self.root,
-                       os.environ.get('DEBIAN_MIRROR', 'http://deb.debian.org/debian')], timeout=600)
+            sources = self.must(['apt-get', 'indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']).split()
+            self.must(['debootstrap', '--variant=minbase', '--include=python3-venv', 'bookworm', self.root, *sources[:1]],
+                      timeout=600)
             with open(os.path.join(self.root, 'complete'), 'w'):
                 pass
         for stale in glob.glob(os.path.join(self.packages, 'attnc-*')):   # pip would keep it

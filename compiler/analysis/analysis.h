@@ -247,12 +247,8 @@ struct array_size_row {
 extern const struct array_size_row array_sizes[ARRAY_SIZES];
 
 enum entry { ENTRY_FORWARD, ENTRY_BACKWARD, ENTRIES };
-enum array_access {
-    ACCESS_NONE,
-    ACCESS_READ,
-    ACCESS_WRITTEN,
-    ACCESS_WANTED /* the kernel writes it unless it is NULL */
-};
+/* ACCESS_WANTED: the kernel writes the array unless it is NULL. */
+enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED };
 /* How a caller passes an array: as an argument, or in struct attn_problem, NAME_params or NAME_gradients. WITHIN:
    inside another array. WORKSPACE: the kernel computes it. */
 enum array_place { PLACE_ARGUMENT, PLACE_PROBLEM, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN, PLACE_WORKSPACE };

@@ -267,8 +267,8 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 
 /* Returns the parameter with an id per key that a region compares, or NULL. */
 const struct kernel_array *emit_param_of_ids(const struct kernel_arrays *arrays);
-bool emit_has_lists(
-    const struct kernel_array *a); /* whether the array lists the blocks of keys of each block of queries */
+/* Returns whether the array lists the blocks of keys for each block of queries. */
+bool emit_has_lists(const struct kernel_array *a);
 bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether a call makes a table of the tiles of a mask */
 /* Returns whether a parameter has this storage type. */
 bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype);

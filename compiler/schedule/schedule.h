@@ -56,7 +56,7 @@ bool program_sums_rows(const struct program *p);
 bool program_is_backward(const struct program *p); /* whether the program computes gradients, or a step towards them */
 /* Whether the program computes gradients, or saves rows for gradients. */
 bool program_is_differentiated(const struct program *p);
-/* Whether the program outputs gradients, of which the caller may request only some. */
+/* Returns true if the program outputs gradients. The caller may request only some of them. */
 bool program_outputs_gradients(const struct program *p);
 bool program_has_weight_gradients(const struct program *p); /* whether the program differentiates weights of pairs */
 bool program_reads_saved(const struct program *p);

@@ -9,12 +9,8 @@
 #define EACH_MACHINE
 #endif
 
-enum {
-    ROWS_A_BLOCK = 256,
-    ROWS_AT_ONCE = 8,
-    FEW_ROWS = 4 /* with fewer rows, waking threads takes longer than the
-                  * work */
-};
+/* With fewer than FEW_ROWS rows, waking threads takes longer than the work. */
+enum { ROWS_A_BLOCK = 256, ROWS_AT_ONCE = 8, FEW_ROWS = 4 };
 
 /* c[j] += sum over x < count of a[x * a_step] * b[x * m + j], for all j < m. */
 EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, int64_t a_step, const float *restrict b,

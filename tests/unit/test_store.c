@@ -362,9 +362,8 @@ static void test_foreign(void)
     CU_ASSERT(sql_do(path("marked.db"), "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = "
                                         "WAL; CREATE TABLE runs (id INTEGER)"));
     refused(path("marked.db"), STATUS_INPUT, "marked.db: this database belongs to another program");
-    CU_ASSERT(sql_do(
-        path("stolen.db"),
-        "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* attnc's mark without a version */
+    /* This database has attnc's mark and no version. */
+    CU_ASSERT(sql_do(path("stolen.db"), "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)"));
     refused(path("stolen.db"), STATUS_INPUT, "stolen.db: this database belongs to another program");
     refused(folder, STATUS_INPUT, "this is not a file but a folder");
     refused("/dev/null", STATUS_INPUT, "/dev/null: this is not a file but a device");

@@ -61,7 +61,7 @@ struct model {
        prediction. */
     double parameter[PARAMETERS];
     struct kernel kernel;
-    double (*factor)[MAX_SEEN]; /* the matrix L, of which the first `rows` rows are computed */
+    double (*factor)[MAX_SEEN]; /* the matrix L. Its first `rows` rows are computed. */
     double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
     /* reach[p] is inverse(L) times the covariances of point p of the pool with the seen points. */
     double (*reach)[MAX_SEEN];
