@@ -44,7 +44,7 @@ BEYOND = {
         'duplicate_key', 'duplicate_option', 'leading_zero', 'utf16', 'escaped_zero'],
     'JSON has no NaN, and 64.0 is an integer there': ['nan', 'head_dim_real'],
     "the file's name and --set are not in the file": ['file-name', 'overrides'],
-    'words that C or a header has taken': ['name_attn_arrays', 'name_header', 'name_header_inside', 'name_keyword'],
+    'words that C or a header has taken': ['name_attn_*', 'name_header', 'name_header_inside', 'name_keyword'],
     'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
                                       'mask_blocks_differ'],
     'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_project', 'delta_sink',
