@@ -42,7 +42,11 @@ class Description(ctypes.Structure):
                 ('forward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)),
                 ('saved', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
                 ('backward_workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
-                ('backward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 12))]
+                ('backward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 12)),
+                ('state', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
+                ('state_init', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2)),
+                ('extend_workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
+                ('extend', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 8))]
 
 
 def compiler():
