@@ -231,15 +231,15 @@ def main():
                  or not measured + claim) else 0
 
 
-def write(file, lines):
+def write(file, lines, first=BEGIN):
     with open(file) as f:
         text = f.read()
-    head, begin, rest = text.partition(BEGIN + '\n')
+    head, begin, rest = text.partition(first + '\n')
     _, end, tail = rest.partition(END)
     if not begin or not end:
         fail('%s: no marks of the table' % file)
     with open(file + '.part', 'w') as f:
-        f.write('\n'.join([head + BEGIN, *lines, END + tail]))
+        f.write('\n'.join([head + first, *lines, END + tail]))
     os.rename(file + '.part', file)
     say('written: ' + os.path.relpath(file, ROOT))
 

@@ -54,9 +54,10 @@ def compares(name):
         if name in ('ViT', 'Bert'):
             return
         eager, ours = model_of(name), model_of(name, 'attnc')
-        for padding in (None, 'left'):
+        for padding, count in (None, 8), ('left', 64):
             given = inputs(name, padding)
-            check(bool((tokens(eager, given) == tokens(ours, given)).all()), '%s: other tokens, padding %s' % (name, padding))
+            same = tokens(eager, given, count) == tokens(ours, given, count)
+            check(bool(same.all()), '%s: other tokens, padding %s: %s' % (name, padding, same.tolist()))
     made.__name__ = name
     return case(made)
 
@@ -76,34 +77,95 @@ def models_that_are_out_of_reach(folder):
             "the mask of attn_implementation='attnc' has no 'dtype', …")
 
 
-@case
-def gated_delta_rule(folder):
-    """Tests the replaced function on a prompt in one and in two pieces, with and without a first state, and with
-    grouped heads."""
-    from transformers.models.qwen3_next import modeling_qwen3_next as modeling
+def agree(wanted, got, inputs, why, limit=LIMIT):
+    """Compares (out, state) of two functions, and the gradients of the inputs."""
+    made = []
+    for out, state in wanted, got:
+        sums = [(a.float() * torch.linspace(-1, 1, a.numel()).view_as(a)).sum() for a in (out, state)]
+        made.append([a.detach().float() for a in (out, state, *torch.autograd.grad(sum(sums), inputs))])
+    for n, (one, two) in enumerate(zip(*made)):
+        near(one, two, '%s, array %d' % (why, n), limit)
 
-    model_of('Qwen3Next', 'attnc')(ids())
-    ours = modeling.torch_chunk_gated_delta_rule
+
+def needing(*arrays):
+    return [a.requires_grad_() for a in arrays]
+
+
+@case
+def delta_rules(folder):
+    """Tests the replaced functions of Qwen3-Next and Kimi Linear, and their gradients, with and without a first state,
+    and with grouped heads."""
+    from transformers.models.kimi_linear import modeling_kimi_linear as kimi
+    from transformers.models.qwen3_next import modeling_qwen3_next as qwen
+
+    for module, name, heads in (qwen, 'torch_chunk_gated_delta_rule', 2), (kimi, 'chunk_kimi_delta_attention', 4):
+        attnc.transformers.recurrent.extend(module)
+        ours = getattr(module, name)
+        check(getattr(ours, 'of_attnc', False), '%s is not replaced' % name)
+        torch.manual_seed(0)
+        gates = (2, 150, 4) if heads == 2 else (2, 150, 4, 8)
+        query, key, value = torch.randn(2, 150, heads, 8), torch.randn(2, 150, heads, 8) / 4, torch.randn(2, 150, 4, 6)
+        rate, gate, state = torch.rand(2, 150, 4), -torch.rand(gates), torch.randn(2, 4, 8, 6)
+        for dtype, limit in (torch.float32, LIMIT), (torch.bfloat16, 0.02):
+            arrays = needing(*(a.to(dtype).clone() for a in (query, key, value)), gate.clone(), rate.clone())
+            for first in None, state.clone().requires_grad_():
+                for normalises in True, False:
+                    more = dict(initial_state=first, output_final_state=True, use_qk_l2norm_in_kernel=normalises)
+                    inputs = arrays if first is None else [*arrays, first]
+                    agree(ours.__wrapped__(*arrays, **more), ours(*arrays, **more), inputs, name, limit)
+                    if first is not None and dtype == torch.float32:
+                        graph = torch.compile(ours, fullgraph=True, backend='aot_eager')
+                        agree(ours(*arrays, **more), graph(*arrays, **more), inputs, name + ' compiled', 1e-6)
+
+
+@case
+def state_space_model(folder):
+    """Tests the replaced function of Mamba-2, and its gradients."""
+    from transformers.models.mamba2 import modeling_mamba2 as modeling
+
+    model = transformers.Mamba2ForCausalLM(transformers.Mamba2Config(
+        num_heads=4, head_dim=6, vocab_size=100, hidden_size=12, state_size=8, num_hidden_layers=1, expand=2, n_groups=2,
+        chunk_size=32)).eval()
+    long = {'input_ids': ids(2, 150)}
+    wanted, expected = outputs(model, 'Mamba2', long, True), tokens(model, long)
+    attnc.transformers.prepare(model)
+    ours = modeling.mamba2_chunk_scan
     check(getattr(ours, 'of_attnc', False), 'the function is not replaced')
+    got = outputs(model, 'Mamba2', long, True)
+    near(wanted[0], got[0], 'logits')
+    for name, gradient in wanted[1].items():
+        near(gradient, got[1][name], name, 1e-3)
+    check(bool((expected == tokens(model, long)).all()), 'other tokens')
     torch.manual_seed(0)
-    query, key = torch.randn(2, 300, 2, 8), torch.randn(2, 300, 2, 8)
-    value, rate, gate = torch.randn(2, 300, 4, 6), torch.rand(2, 300, 4), -torch.rand(2, 300, 4)
-    for dtype, limit in (torch.float32, LIMIT), (torch.bfloat16, 0.02):
-        arrays = [a.to(dtype) for a in (query, key, value)] + [gate, rate]
-        for state in None, torch.randn(2, 4, 8, 6):
-            for normalises in True, False:
-                if not normalises:
-                    arrays[1] = arrays[1] / 4
-                more = dict(initial_state=state, output_final_state=True, use_qk_l2norm_in_kernel=normalises)
-                wanted, got = ours.__wrapped__(*arrays, **more), ours(*arrays, **more)
-                near(wanted[0], got[0], 'out', limit)
-                near(wanted[1], got[1], 'state', limit)
-    eager, model = model_of('Qwen3Next'), model_of('Qwen3Next', 'attnc')
-    long = {'input_ids': ids(2, 200)}
-    modeling.torch_chunk_gated_delta_rule = ours.__wrapped__
-    wanted = tokens(eager, long)
-    modeling.torch_chunk_gated_delta_rule = ours
-    check(bool((wanted == tokens(model, long)).all()), 'other tokens')
+    arrays = needing(torch.randn(2, 150, 4, 6), torch.randn(2, 150, 4), -torch.rand(4) - 0.1, torch.randn(2, 150, 2, 8),
+                     torch.randn(2, 150, 2, 8))
+    skip, bias, state = needing(torch.randn(4), torch.randn(4), torch.randn(2, 4, 6, 8))
+    for first in None, state:
+        more = dict(D=skip, dt_bias=bias, initial_states=first, dt_softplus=True, return_final_states=True)
+        inputs = [*arrays, skip, bias] if first is None else [*arrays, skip, bias, state]
+        agree(ours.__wrapped__(*arrays, 32, **more), ours(*arrays, 32, **more), inputs, 'scan')
+
+
+@case
+def models_with_recurrences(folder):
+    """Prompts that are long enough for kernels: logits, gradients, and tokens after the prompt."""
+    from transformers.models.kimi_linear import modeling_kimi_linear as kimi
+    from transformers.models.qwen3_next import modeling_qwen3_next as qwen
+
+    for name, module, function in (('Qwen3Next', qwen, 'torch_chunk_gated_delta_rule'),
+                                   ('KimiLinear', kimi, 'chunk_kimi_delta_attention')):
+        attnc.transformers.recurrent.extend(module)
+        ours, long, made = getattr(module, function), {'input_ids': ids(2, 150)}, []
+        for kind, used in ('eager', ours.__wrapped__), ('attnc', ours):
+            setattr(module, function, used)
+            model = model_of(name, kind)
+            made.append((*outputs(model, name, {**long, 'use_cache': False}, True), tokens(model, long, 16)))
+        near(made[0][0], made[1][0], name)
+        largest = max(float(g.abs().max()) for g in made[0][1].values())
+        for key, gradient in made[0][1].items():
+            apart = float((gradient - made[1][1][key]).abs().max()) / largest
+            check(apart <= LIMIT, '%s: gradients of %s differ by %g of the largest' % (name, key, apart))
+        check(bool((made[0][2] == made[1][2]).all()), name + ': other tokens')
 
 
 @case

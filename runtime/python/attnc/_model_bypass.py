@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from torch import Tensor, nn
 
-from . import _model_delta as delta
+from . import _model_recurrent as recurrent
 from ._model_attention import attention
 from ._model_mask import Mask
 
@@ -101,7 +101,7 @@ def reason(config: Any, model_type: str) -> str:
     module = sys.modules.get(name.replace("configuration_", "modeling_"))
     if not name.startswith("transformers.models.") or module is None:
         return ""
-    delta.extend(module)
+    recurrent.extend(module)
     if hasattr(module, "ALL_ATTENTION_FUNCTIONS"):
         return ""
     own = any(isinstance(kind, type) and issubclass(kind, nn.Module) and kind.__module__ == module.__name__

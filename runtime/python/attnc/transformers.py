@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from typing import Any, List, Optional
 
 import torch
 
-from . import _model_bypass as bypass
+from . import _model_bypass as bypass, _model_recurrent as recurrent
 from ._compiler import Source
 from ._kernel import Kernel, compile_all
 from ._model_attention import attention, noting
@@ -50,7 +51,9 @@ def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> L
     gradients: also compile the gradients; default: if the model is in training mode
     inputs: small inputs of the model's forward(); default: those of transformers for text (model.dummy_inputs)
 
-    Runs the model's forward() once, without attention, to see which kernels it uses. Returns them."""
+    Runs the model's forward() once, without attention, to see which kernels it uses. Returns them. Models without
+    attention, such as Mamba-2, use kernels only after this call."""
+    recurrent.extend(sys.modules[type(model).__module__])
     given = inputs or model.dummy_inputs
     wants = model.training if gradients is None else gradients
     with noting() as found, torch.set_grad_enabled(wants):
