@@ -63,11 +63,13 @@ extern int softmax_tree_is_gnu_c;
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-/* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
-enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2, MASK_AXES = 2 };
-struct mask_tiles {
+enum { MASK_AXES = 2 };
+struct mask_tiles { /* the table of the tiles of masks */
     const uint8_t *flag; /* [masks, rows, columns]. The axes of masks have the sizes `size` and the strides `stride`. */
-    uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
+    const uint8_t *tile; /* [strips, tiles of a strip], as in struct attn_mask_tiles */
+    uint8_t *made;       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
+    const struct attn_mask_tiles *given; /* the caller's table, or NULL */
+    /* `strips` is the number of strips that the call fills */
     int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
     /* `row` and `column` are the strides of rows and columns */
     int64_t size[MASK_AXES], stride[MASK_AXES], row, column;
@@ -144,14 +146,16 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
    `min` may be smaller and `max` larger. Rows are numbered through all masks. */
 INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
 {
-    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
-        right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* the rows belong to several masks */
-    for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
+    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / ATTN_TILE_COLUMNS,
+        right = (to + ATTN_TILE_COLUMNS - 1) / ATTN_TILE_COLUMNS;
+    unsigned seen = end - before > t->rows ? ATTN_TILE_SOME | ATTN_TILE_SOME_NOT : 0;
+        /* the rows belong to several masks */
+    for (int64_t strip = (first - before) / ATTN_TILE_ROWS; strip * ATTN_TILE_ROWS < min(end - before, t->rows);
+        strip++) {
         const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
         for (int64_t x = left; x < right; x++) seen |= tile[x];
     }
-    return (struct ids){!(seen & SOME_NOT), seen & SOME};
+    return (struct ids){!(seen & ATTN_TILE_SOME_NOT), seen & ATTN_TILE_SOME};
 }
 
 /* Consecutive columns of a mask. */
@@ -165,12 +169,12 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
 {
     run->from = run->to;
     run->to = min(run->from + most, end);
-    for (int64_t x = run->from; x < run->to; x = x / TILE_COLUMNS * TILE_COLUMNS + TILE_COLUMNS) {
+    for (int64_t x = run->from; x < run->to; x = x / ATTN_TILE_COLUMNS * ATTN_TILE_COLUMNS + ATTN_TILE_COLUMNS) {
         if (flags_of_tiles(t, first, end_row, x, x + 1).max) continue;
         if (x > run->from)
             run->to = x;
         else
-            run->to = min((run->from = (x / TILE_COLUMNS + 1) * TILE_COLUMNS) + most, end);
+            run->to = min((run->from = (x / ATTN_TILE_COLUMNS + 1) * ATTN_TILE_COLUMNS) + most, end);
     }
     return run->from < run->to;
 }
@@ -1881,13 +1885,15 @@ static int set_strides(struct call *call)
 /* ==== tables of the tiles of masks ==== */
 /* Sets the table of the tiles of some masks, and returns its bytes. The masks have `axes` axes before rows and
    columns. `size` and `stride` have all axes. */
-static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, const int64_t *size, const int64_t *stride,
-    unsigned char *tile)
+static size_t set_table(struct mask_tiles *t, const uint8_t *flag, const struct attn_mask_tiles *given, int axes,
+    const int64_t *size, const int64_t *stride, unsigned char *made)
 {
     const int64_t rows = size[axes], columns = size[axes + 1];
     size_t masks = 1;
-    *t = (struct mask_tiles){flag, tile, rows, columns, rows / TILE_ROWS + (rows % TILE_ROWS > 0),
-        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes], stride[axes + 1]};
+    *t = (struct mask_tiles){flag, made, made, given, rows, columns,
+        rows / ATTN_TILE_ROWS + (rows % ATTN_TILE_ROWS > 0),
+        columns / ATTN_TILE_COLUMNS + (columns % ATTN_TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes],
+        stride[axes + 1]};
     for (int k = 0; k < axes; k++) {
         masks = bytes_times(masks, size[k]);
         t->size[k + MASK_AXES - axes] = size[k];
@@ -1903,8 +1909,9 @@ static size_t set_tiles(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
     size_t bytes = 0;
-    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[0], call->params ? call->params->tree : NULL, 1,
-        (const int64_t[]){p->batch, p->n_q, p->n_k}, call->at.tree, at ? at + bytes : NULL));
+    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[0], call->params ? call->params->tree : NULL,
+        call->params ? call->params->tree_tiles : NULL, 1, (const int64_t[]){p->batch, p->n_q, p->n_k}, call->at.tree,
+        at ? at + bytes : NULL));
     return bytes;
 }
 
@@ -2019,35 +2026,36 @@ static void work_on_tiles(void *work)
         const struct mask_tiles *t = w->call->mask_tiles;
         int64_t strip = task;
         for (; strip >= t->strips; t++) strip -= t->strips;
-        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * TILE_ROWS,
-            rows = min(t->rows - first, TILE_ROWS);
+        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * ATTN_TILE_ROWS;
         const uint8_t *const flag = t->flag + mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] +
             first * t->row;
-        const int64_t none = 0, last = rows - 1;
-        for (int64_t x = 0; x < t->tiles_of_strip; x++) {
-            enum { AHEAD = 4 * TILE_COLUMNS };
-            const int64_t from = x * TILE_COLUMNS, to = min(from + TILE_COLUMNS, t->columns);
-            for (int64_t row = 0; row < rows; row++)
-                __builtin_prefetch(flag + row * t->row + min(from + AHEAD, t->columns) * t->column);
-            const struct ids all = flags_of_box(flag, 1, &t->row, &none, &last, t->column, from, to);
-            t->tile[strip * t->tiles_of_strip + x] = (uint8_t)((all.max ? SOME : 0) | (all.min ? 0 : SOME_NOT));
-        }
+        attn_tiles_of_strip(flag, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row, t->column,
+            t->made + strip * t->tiles_of_strip);
     }
 }
 
-/* Fills the tables of the tiles of all masks, on at most `threads` threads. */
-static void make_tiles(const struct call *call, int threads)
+/* Takes the caller's tables of tiles, and fills the others, on at most `threads` threads. Returns 0 or an error. */
+static int make_tiles(struct call *call, int threads)
 {
+    for (int k = 0; k < 1; k++) {
+        struct mask_tiles *const t = &call->mask_tiles[k];
+        if (!t->given) continue;
+        const int error = attn_tiles_check(t->given, 4, (const int64_t[]){t->size[0], t->size[1], t->rows, t->columns});
+        if (error) return error;
+        t->tile = (const uint8_t *)(t->given + 1);
+        t->strips = 0;
+    }
     const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */
     struct work work = {.call = call};
     double bytes = 0;
     for (int k = 0; k < 1; k++) {
         work.tasks += call->mask_tiles[k].strips;
-        bytes += (double)(call->mask_tiles[k].strips * TILE_ROWS) * (double)call->mask_tiles[k].columns;
+        bytes += (double)(call->mask_tiles[k].strips * ATTN_TILE_ROWS) * (double)call->mask_tiles[k].columns;
     }
     const double useful = 1 + bytes / of_thread;
     work.threads = useful < threads ? (int)useful : threads;
-    in_threads(&work, work_on_tiles);
+    if (work.tasks > 0) in_threads(&work, work_on_tiles);
+    return 0;
 }
 
 int softmax_tree_forward(const struct attn_problem *problem, const struct softmax_tree_params *params, const float *q,
@@ -2075,7 +2083,8 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     set_tiles(&call, work - tiles_bytes(&call.p));
-    make_tiles(&call, threads);
+    const int no_tiles = make_tiles(&call, threads);
+    if (no_tiles) return no_tiles;
     int failed = 0;
     unsigned char *first = (unsigned char *)workspace;
     (void)first;
@@ -2084,7 +2093,7 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"tree", ATTN_U8, 3, {ATTN_BATCH, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_tree_params, tree), 0,
-        offsetof(struct softmax_tree_strides, tree)},
+        offsetof(struct softmax_tree_strides, tree), offsetof(struct softmax_tree_params, tree_tiles)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2106,5 +2115,6 @@ const struct attn_kernel softmax_tree_kernel = {
     .params_size = softmax_tree_params_size, .params_init = params_init_any, .workspace = softmax_tree_workspace,
     .forward = forward_any,
     .strides = offsetof(struct softmax_tree_params, strides), .strides_bytes = sizeof(struct softmax_tree_strides),
+    .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
 };
 #endif /* a compiler of this language */

@@ -22,6 +22,7 @@ struct softmax_tree_strides {
 struct softmax_tree_params {
     const uint8_t *tree; /* [B, n_q, n_k] */
     const struct softmax_tree_strides *strides; /* NULL: all arrays are contiguous */
+    const struct attn_mask_tiles *tree_tiles; /* from attn_tiles_of_mask. NULL: a call makes the table */
 };
 
 /* Returns the bytes of `storage` that softmax_tree_params_init needs for the random arrays. */

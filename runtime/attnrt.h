@@ -12,7 +12,7 @@
    guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 7
+#define ATTNRT_TYPES 8
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,7 +39,8 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
-    ATTN_EFOLD = -15      /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_ETILES = -16     /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
@@ -86,6 +87,17 @@ struct attn_problem { /* zero the struct first, because later versions add membe
                        by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
+/* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
+   [masks, strips, tiles of a strip]. A strip has ATTN_TILE_ROWS rows of a mask, or its last rows. A tile has
+   ATTN_TILE_COLUMNS columns of a strip, or its last columns. */
+enum { ATTN_TILE_ROWS = 16, ATTN_TILE_COLUMNS = 64, ATTN_MASK_AXES = 4 };
+struct attn_mask_tiles {
+    uint64_t kind;
+    int64_t size[ATTN_MASK_AXES]; /* the sizes of the mask's axes. If the mask has fewer axes, the first sizes are 1 */
+};
+/* The bits of the byte of a tile: some of the tile's truth values are true; some are false. */
+enum { ATTN_TILE_SOME = 1, ATTN_TILE_SOME_NOT = 2 };
+
 /* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
 enum attn_statistics {
     ATTN_NO_STATISTICS,
@@ -110,6 +122,7 @@ struct attn_param {
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1 if params_init makes this parameter from a seed, 0 if the caller provides it */
     size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
+    size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
 /* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
@@ -157,9 +170,13 @@ struct attn_kernel {
     size_t strides, strides_bytes; /* `strides` is the offset in struct NAME_params of the pointer to struct
                                       NAME_strides, or 0 if there is none. `strides_bytes` is the size of struct
                                       NAME_strides */
+    /* attn_tiles_bytes and attn_tiles_of_mask. NULL if no parameter has a table of tiles. */
+    size_t (*tiles_bytes)(int rank, const int64_t *shape);
+    int (*tiles_of_mask)(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+                         struct attn_mask_tiles *table, size_t bytes);
 };
 
-#elif ATTNRT_TYPES != 7
+#elif ATTNRT_TYPES != 8
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 
@@ -254,6 +271,34 @@ void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t c
 void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, float *out, void *work);
 /* Computes one block of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
 void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* ---- tables of the tiles of masks (mask.c) ---- */
+
+/* Some kernels have a mask as a parameter. A call reads the whole mask to find the tiles that the mask hides. A caller
+   that passes the same mask to several calls can make the table of the tiles once. The table is the member MASK_tiles
+   of struct NAME_params, where MASK is the name of the mask. If the member is NULL, the call makes the table. The table
+   must be made again after a change of the mask: a kernel does not compute tiles that the table says are hidden. */
+/* Returns the bytes of the table of a mask with `rank` axes of these sizes. attn_param_shape writes the sizes. Returns
+   0 if a size is negative, the rank is not 2 to 4, or a product of sizes overflows. */
+size_t attn_tiles_bytes(int rank, const int64_t *shape);
+/* Makes the table of the tiles of a mask.
+   - mask: [shape[0], …, rows, columns]. A byte of 0 is false. Any other byte is true.
+   - strides: [rank], as in struct NAME_strides. NULL means that the mask is contiguous.
+   - table: the caller's memory of `bytes` bytes, aligned to 8
+   Returns 0, or one of
+   - ATTN_EPROBLEM: the rank is not 2 to 4, or a size or stride is negative
+   - ATTN_ESIZE: a product of sizes overflows
+   - ATTN_EPOINTER: shape, table or mask is NULL
+   - ATTN_EALIGN: the table is not aligned to 8
+   - ATTN_EWORKSPACE: `bytes` is smaller than attn_tiles_bytes() */
+int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+                       struct attn_mask_tiles *table, size_t bytes);
+/* Used by kernels. Returns 0 if the table is for a mask of this shape, else ATTN_ETILES, or an error of the arguments
+   as above. */
+int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_t *shape);
+/* Used by kernels. Makes the tiles of one strip, which has `rows` rows. `row` and `column` are strides. */
+void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column,
+                         uint8_t *tile);
 
 /* ---- masks as ranges of keys (ranges.c), and random blocks (draw.c) ---- */
 

@@ -266,6 +266,15 @@ static void add_corrected_values(struct kernel_arrays *all, const struct spec *s
     set_axes(a, source->module, &source->value[solve]);
 }
 
+/* Returns a name for the table of a mask's tiles. No array has the same name. */
+static const char *name_of_table(struct arena *arena, const struct kernel_arrays *all, const struct kernel_array *mask)
+{
+    const char *name = arena_printf(arena, "%s_tiles", mask->member);
+    for (int k = 0; k < all->count; k++)
+        if (strcmp(all->array[k].member, name) == 0) name = arena_printf(arena, "%s_of_mask", name), k = -1;
+    return name;
+}
+
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source)
 {
     struct arena *const arena = source->module->arena;
@@ -305,6 +314,8 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     add_prefix_sums(all, spec, source);
     add_corrected_values(all, spec, source);
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
+    for (int n = 0; n < all->count; n++)
+        if (all->array[n].tiled) all->array[n].table = name_of_table(arena, all, &all->array[n]);
     for (int n = 0, given = all->count; n < given; n++) {
         if (!all->array[n].learned) continue;
         struct kernel_array *const a = &all->array[all->count++];

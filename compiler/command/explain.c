@@ -670,7 +670,9 @@ static void explain_parameters(const struct unit *p)
                a->dtype == DTYPE_I32  ? ", integers"
                : a->dtype == DTYPE_U8 ? ", truth values"
                                       : "",
-               a->tiled ? "; each call reads them once, into a table of blocks of 16 queries and 64 keys" : "",
+               a->tiled ? "; each call reads them once, into a table of blocks of 16 queries and 64 keys, unless "
+                          "the caller gives the table"
+                        : "",
                a->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(a->origin));
         explain_array(p, a);
     }

@@ -260,10 +260,10 @@ static void set_tiles(struct template_names *t, const struct kernel_arrays *arra
         names = arena_printf(t->arena, "%s%s%s", names, tables ? ", " : "", a->member);
         values = arena_printf(t->arena,
                               "%s%s    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[%d], call->params ? "
-                              "call->params->%s : NULL, %d, (const int64_t[]){%s}, call->at.%s, at ? at + bytes : "
-                              "NULL));",
-                              values, tables ? "\n" : "", tables, a->member, a->rank - 2, sizes_of(t->arena, a),
-                              a->member);
+                              "call->params->%s : NULL, call->params ? call->params->%s : NULL, %d, "
+                              "(const int64_t[]){%s}, call->at.%s, at ? at + bytes : NULL));",
+                              values, tables ? "\n" : "", tables, a->member, a->table, a->rank - 2,
+                              sizes_of(t->arena, a), a->member);
         tables++;
     }
     template_set_number(t, "TILES", tables);
@@ -428,11 +428,12 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
         params++;
         missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
         table = arena_printf(
-            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s},", table,
+            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s},", table,
             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, a->rank ? extents(t->arena, a) : "0",
             e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED,
             !a->strided ? "ATTN_CONTIGUOUS"
-                        : arena_printf(t->arena, "offsetof(struct %s_strides, %s)", e->p->spec->name, a->member));
+                        : arena_printf(t->arena, "offsetof(struct %s_strides, %s)", e->p->spec->name, a->member),
+            a->table ? arena_printf(t->arena, "offsetof(struct %s_params, %s)", e->p->spec->name, a->table) : "0");
         if (a->strided)
             strides = arena_printf(t->arena, "%s%s%s", strides, *strides ? "\n" : "", param_strides(t->arena, a));
         const char *const when = row_is_apart(t->arena, a);

@@ -99,6 +99,12 @@ void emit_params_struct(const struct emission *p, struct text *out)
         strides_struct(p, out);
         text_add(&list, "    const struct %s_strides *%s; /* NULL: all arrays are contiguous */\n", name, strides);
     }
+    for (int k = 0; k < p->arrays->count; k++)
+        if (p->arrays->array[k].table)
+            text_add(
+                &list,
+                "    const struct attn_mask_tiles *%s; /* from attn_tiles_of_mask. NULL: a call makes the table */\n",
+                p->arrays->array[k].table);
     text_add(out, "struct %s_params {\n%s};\n", name,
              any ? list.data : "    int none; /* this variant has no parameters: pass NULL */\n");
     text_free(&list);

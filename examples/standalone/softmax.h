@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 7
+#define ATTNRT_TYPES 8
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +34,8 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
-    ATTN_EFOLD = -15      /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_ETILES = -16     /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
@@ -81,6 +82,17 @@ struct attn_problem { /* zero the struct first, because later versions add membe
                        by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
+/* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
+   [masks, strips, tiles of a strip]. A strip has ATTN_TILE_ROWS rows of a mask, or its last rows. A tile has
+   ATTN_TILE_COLUMNS columns of a strip, or its last columns. */
+enum { ATTN_TILE_ROWS = 16, ATTN_TILE_COLUMNS = 64, ATTN_MASK_AXES = 4 };
+struct attn_mask_tiles {
+    uint64_t kind;
+    int64_t size[ATTN_MASK_AXES]; /* the sizes of the mask's axes. If the mask has fewer axes, the first sizes are 1 */
+};
+/* The bits of the byte of a tile: some of the tile's truth values are true; some are false. */
+enum { ATTN_TILE_SOME = 1, ATTN_TILE_SOME_NOT = 2 };
+
 /* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
 enum attn_statistics {
     ATTN_NO_STATISTICS,
@@ -105,6 +117,7 @@ struct attn_param {
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1 if params_init makes this parameter from a seed, 0 if the caller provides it */
     size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
+    size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
 /* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
@@ -152,9 +165,13 @@ struct attn_kernel {
     size_t strides, strides_bytes; /* `strides` is the offset in struct NAME_params of the pointer to struct
                                       NAME_strides, or 0 if there is none. `strides_bytes` is the size of struct
                                       NAME_strides */
+    /* attn_tiles_bytes and attn_tiles_of_mask. NULL if no parameter has a table of tiles. */
+    size_t (*tiles_bytes)(int rank, const int64_t *shape);
+    int (*tiles_of_mask)(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+                         struct attn_mask_tiles *table, size_t bytes);
 };
 
-#elif ATTNRT_TYPES != 7
+#elif ATTNRT_TYPES != 8
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

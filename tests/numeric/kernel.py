@@ -85,7 +85,7 @@ class Problem(ctypes.Structure):
 class Param(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
                 ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
-                ('random', ctypes.c_int), ('strides', ctypes.c_size_t)]
+                ('random', ctypes.c_int), ('strides', ctypes.c_size_t), ('tiles', ctypes.c_size_t)]
 
 
 class Description(ctypes.Structure):
@@ -97,7 +97,8 @@ class Description(ctypes.Structure):
             'state_init', 'extend_workspace', 'extend', 'state_length', 'state_min_length', 'state_truncate',
             'state_copy', 'state_fold')] + [
         ('values_are_keys', ctypes.c_int), ('statistics', ctypes.c_int), ('merge', ctypes.c_void_p),
-        ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t)]
+        ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t), ('tiles_bytes', ctypes.c_void_p),
+        ('tiles_of_mask', ctypes.c_void_p)]
 
 
 BROADCAST = -2 ** 63   # the value of ATTN_BROADCAST in attnrt.h
@@ -181,6 +182,25 @@ class Kernel:
         self.give_parameters(params, keep, P)
         return params, keep
 
+    def tables(self, P):
+        """Returns P with a table of tiles for each mask that a kernel takes one for. The table of the mask NAME is
+        named 'NAME tiles'."""
+        size = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)(self.about.tiles_bytes or 0)
+        make = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * 3, ctypes.c_size_t)(
+            self.about.tiles_of_mask or 0)
+        made = dict(P)
+        for param in self.about.param[:self.about.params]:
+            name = param.name.decode()
+            if not param.tiles or name not in P: continue
+            mask = P[name]
+            shape = (ctypes.c_int64 * 4)(*mask.shape)
+            strides = (ctypes.c_int64 * 4)(*(mask.strides if any(mask.strides) else [BROADCAST] * mask.ndim))
+            table = np.full(size(mask.ndim, shape) // 8 + 1, -1, np.int64).view(np.uint8)[:size(mask.ndim, shape)]
+            error = make(mask.ctypes.data, mask.ndim, shape, strides, table.ctypes.data, table.size)
+            check(error == 0, 'attn_tiles_of_mask returned %d' % error)
+            made[name + ' tiles'] = table
+        return made
+
     def give_parameters(self, params, keep, P):
         """Sets the parameters in P. An array with gaps is used in place if the struct has strides for it. Otherwise
         it is copied."""
@@ -201,6 +221,9 @@ class Kernel:
             else: x = np.ascontiguousarray(x)
             keep[name] = x
             ctypes.c_void_p.from_buffer(params, param.offset).value = keep[name].ctypes.data
+            if name + ' tiles' in P:
+                keep[name + ' tiles'] = P[name + ' tiles']
+                ctypes.c_void_p.from_buffer(params, param.tiles).value = keep[name + ' tiles'].ctypes.data
 
     def as_stored(self, x):
         if self.stored == 'bf16':

@@ -22,7 +22,7 @@ from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, best_target, comp
                     runtime_sources)
 from processor import OF_LINEAR_FORMS, missing_flags
 from stored import HALVES, rounded
-from suite import ROOT, Skip, Suite, check, compiler, execute
+from suite import ROOT, Failure, Skip, Suite, check, compiler, execute
 
 KERNELS = {
     'softmax_none': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
@@ -278,6 +278,35 @@ def masked_rows(folder, emitted):
     out = run(P, q, k, v)
     check((out[:, :, ~seen] == 0).all(), 'a row without keys is not 0')
     check((out[:, :, seen] != 0).any(-1).all(), 'a row with keys is 0')
+
+
+def given_table(folder, emitted):
+    """With the caller's table of tiles, results have the same bits. The kernel believes the table. Tables of other
+    masks, and memory that is no table, are refused before anything is written."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 190, 150, 2, 8, folder)
+    expected, given = run(P, q, k, v), run.tables(P)
+    table = given['seen tiles']
+    check(run(given, q, k, v).tobytes() == expected.tobytes(), 'results with a table have other bits')
+    empty = run.tables({'seen': np.zeros_like(P['seen'])})['seen tiles']
+    check((run(given | {'seen tiles': empty}, q, k, v) == 0).all(), 'keys are seen, in spite of an empty table')
+    part = np.zeros(table.size + 8, np.uint8)[4:][:table.size]
+    part[:] = table
+    wrong = {'of fewer queries': run.tables({'seen': P['seen'][1:]})['seen tiles'],
+             'of fewer keys': run.tables({'seen': P['seen'][:, 1:]})['seen tiles'],
+             'of more keys': run.tables({'seen': np.ones((190, 1500), np.uint8)})['seen tiles'],
+             'of several masks': run.tables({'seen': np.ones((2, 190, 150), np.uint8)})['seen tiles'],
+             'of zeros': np.zeros_like(table), 'of ones': np.full_like(table, 255),
+             'for other tiles': np.concatenate([table[:1] ^ 1, table[1:]]), 'that is not aligned': part}
+    for what, other in wrong.items():
+        try:
+            run(given | {'seen tiles': other}, q, k, v)
+        except Failure as failure:
+            error = 'forward returned %d' % (-6 if 'aligned' in what else -16)
+            check(str(failure) == error, 'a table %s: %s' % (what, failure))
+        else:
+            raise Failure('a table %s is accepted' % what)
 
 
 def large_logits(folder, emitted):
@@ -610,6 +639,7 @@ def main():
     for property, names in (
             (permuted, 'softmax_none softmax_dense'),
             (prefix_stable, 'softmax_causal softmax_bf16 polynomial_causal'), (minus_infinity, 'softmax_dense'),
+            (given_table, 'given'),
             (masked_rows, 'softmax_causal softmax_window polynomial_causal square_window documents_causal'),
             (large_logits, 'softmax_none softmax_causal softmax_bf16 softmax_window softmax_dense')):
         for name in names.split():

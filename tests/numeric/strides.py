@@ -111,9 +111,12 @@ def compare(folder, suite, name, more):
         for n in P:
             for how, plain, other in layouts(P[n], rng):
                 one, two = (outputs(kernel, P | {n: x}, q, k, v, dout, more) for x in (plain, other))
+                with_tables = kernel.tables(P | {n: other})
+                three = outputs(kernel, with_tables, q, k, v, dout, more) if n + ' tiles' in with_tables else two
                 for what in one:
-                    same = np.array_equal(one[what], two[what], equal_nan=True)
-                    check(same, '%s: %s of n_q %d, n_k %d has other bits' % (how, what, n_q, n_k))
+                    for by, of in (how, two), (how + ', with a table of tiles', three):
+                        same = np.array_equal(one[what], of[what], equal_nan=True)
+                        check(same, '%s: %s of n_q %d, n_k %d has other bits' % (by, what, n_q, n_k))
                 count += 1
     return '%d layouts' % count
 

@@ -79,6 +79,27 @@ static int place_arrays(struct called *x, const struct sample *s)
     return 0;
 }
 
+/* Makes the tables of the tiles of masks, as a caller can. Returns 0 or an error. */
+static int make_tables(struct called *x)
+{
+    for (int n = 0; n < x->kernel->params; n++) {
+        const struct attn_param *const param = &x->kernel->param[n];
+        int64_t shape[ATTN_MASK_AXES];
+        const uint8_t *mask;
+        if (!param->tiles) continue;
+        attn_param_shape(param, &x->problem, shape);
+        memcpy(&mask, x->params + param->offset, sizeof mask);
+        const size_t bytes = x->kernel->tiles_bytes(param->rank, shape);
+        struct attn_mask_tiles *const table = bytes && x->tables < MAX_TENSORS ? check_memory(bytes) : NULL;
+        if (!table) return ATTN_EMEMORY;
+        x->table[x->tables++] = table;
+        const int error = x->kernel->tiles_of_mask(mask, param->rank, shape, NULL, table, bytes);
+        if (error) return error;
+        memcpy(x->params + param->tiles, &table, sizeof(void *));
+    }
+    return 0;
+}
+
 int check_call(const struct checking *c, const struct attn_kernel *kernel, int sample, bool saves, struct called *out)
 {
     const struct sample *s = &c->sample[sample];
@@ -101,6 +122,7 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
                     ? 0
                     : ATTN_EMEMORY;
     if (!error) error = place_arrays(out, s);
+    if (!error && sample % 2 == 0) error = make_tables(out); /* in other samples, the kernel makes them */
     if (!error)
         error = kernel->forward(p, out->params, out->input[0], out->input[1], out->input[2], out->result, workspace);
     attn_free(workspace);
@@ -110,6 +132,7 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
 void check_call_end(struct called *x)
 {
     for (int t = 0; t < x->tensors; t++) attn_free(x->array[t]);
+    for (int t = 0; t < x->tables; t++) attn_free(x->table[t]);
     attn_free(x->problem.saved);
     attn_free(x->problem.statistics);
     attn_free(x->result);

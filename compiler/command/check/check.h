@@ -132,7 +132,8 @@ struct called {
     void *array[MAX_TENSORS], *result;
     char *params;                  /* a struct NAME_params */
     const void *input[MAX_INPUTS]; /* the inputs of forward, in the order of its arguments */
-    int tensors;
+    int tensors, tables;
+    struct attn_mask_tiles *table[MAX_TENSORS]; /* the caller's tables of the tiles of masks */
 };
 /* Calls forward. If `saves` is true, forward also saves values for backward. Returns 0 or ATTN_E…. In both cases the
    caller calls check_call_end. */

@@ -321,13 +321,15 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
 /* ==== tables of the tiles of masks ==== */
 /* Sets the table of the tiles of some masks, and returns its bytes. The masks have `axes` axes before rows and
    columns. `size` and `stride` have all axes. */
-static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, const int64_t *size, const int64_t *stride,
-    unsigned char *tile)
+static size_t set_table(struct mask_tiles *t, const uint8_t *flag, const struct attn_mask_tiles *given, int axes,
+    const int64_t *size, const int64_t *stride, unsigned char *made)
 {
     const int64_t rows = size[axes], columns = size[axes + 1];
     size_t masks = 1;
-    *t = (struct mask_tiles){flag, tile, rows, columns, rows / TILE_ROWS + (rows % TILE_ROWS > 0),
-        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes], stride[axes + 1]};
+    *t = (struct mask_tiles){flag, made, made, given, rows, columns,
+        rows / ATTN_TILE_ROWS + (rows % ATTN_TILE_ROWS > 0),
+        columns / ATTN_TILE_COLUMNS + (columns % ATTN_TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes],
+        stride[axes + 1]};
     for (int k = 0; k < axes; k++) {
         masks = bytes_times(masks, size[k]);
         t->size[k + MASK_AXES - axes] = size[k];
@@ -622,35 +624,36 @@ static void work_on_tiles(void *work)
         const struct mask_tiles *t = w->call->mask_tiles;
         int64_t strip = task;
         for (; strip >= t->strips; t++) strip -= t->strips;
-        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * TILE_ROWS,
-            rows = min(t->rows - first, TILE_ROWS);
+        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * ATTN_TILE_ROWS;
         const uint8_t *const flag = t->flag + mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] +
             first * t->row;
-        const int64_t none = 0, last = rows - 1;
-        for (int64_t x = 0; x < t->tiles_of_strip; x++) {
-            enum { AHEAD = 4 * TILE_COLUMNS };
-            const int64_t from = x * TILE_COLUMNS, to = min(from + TILE_COLUMNS, t->columns);
-            for (int64_t row = 0; row < rows; row++)
-                __builtin_prefetch(flag + row * t->row + min(from + AHEAD, t->columns) * t->column);
-            const struct ids all = flags_of_box(flag, 1, &t->row, &none, &last, t->column, from, to);
-            t->tile[strip * t->tiles_of_strip + x] = (uint8_t)((all.max ? SOME : 0) | (all.min ? 0 : SOME_NOT));
-        }
+        attn_tiles_of_strip(flag, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row, t->column,
+            t->made + strip * t->tiles_of_strip);
     }
 }
 
-/* Fills the tables of the tiles of all masks, on at most `threads` threads. */
-static void make_tiles(const struct call *call, int threads)
+/* Takes the caller's tables of tiles, and fills the others, on at most `threads` threads. Returns 0 or an error. */
+static int make_tiles(struct call *call, int threads)
 {
+    for (int k = 0; k < TILES; k++) {
+        struct mask_tiles *const t = &call->mask_tiles[k];
+        if (!t->given) continue;
+        const int error = attn_tiles_check(t->given, 4, (const int64_t[]){t->size[0], t->size[1], t->rows, t->columns});
+        if (error) return error;
+        t->tile = (const uint8_t *)(t->given + 1);
+        t->strips = 0;
+    }
     const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */
     struct work work = {.call = call};
     double bytes = 0;
     for (int k = 0; k < TILES; k++) {
         work.tasks += call->mask_tiles[k].strips;
-        bytes += (double)(call->mask_tiles[k].strips * TILE_ROWS) * (double)call->mask_tiles[k].columns;
+        bytes += (double)(call->mask_tiles[k].strips * ATTN_TILE_ROWS) * (double)call->mask_tiles[k].columns;
     }
     const double useful = 1 + bytes / of_thread;
     work.threads = useful < threads ? (int)useful : threads;
-    in_threads(&work, work_on_tiles);
+    if (work.tasks > 0) in_threads(&work, work_on_tiles);
+    return 0;
 }
 
 #endif
@@ -770,7 +773,8 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #endif
 #if TILES
     set_tiles(&call, work - tiles_bytes(&call.p));
-    make_tiles(&call, threads);
+    const int no_tiles = make_tiles(&call, threads);
+    if (no_tiles) return no_tiles;
 #endif
 #if BY_HEADS
     if (this.by_heads) heads_as_queries(&call.p);
@@ -1029,7 +1033,8 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
 #endif
 #if TILES
     set_tiles(&call, work - tiles_bytes(problem));
-    make_tiles(&call, threads);
+    error = make_tiles(&call, threads);
+    if (error) return error;
 #endif
 #if PREFIX_SUMS
     unsigned char *const prefix = work - call_bytes(problem);
@@ -1121,5 +1126,8 @@ const struct attn_kernel SPEC_kernel = {
 #endif
 #if STRIDED
     .strides = offsetof(struct SPEC_params, STRIDES_MEMBER), .strides_bytes = sizeof(struct SPEC_strides),
+#endif
+#if TILES
+    .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
 #endif
 };

@@ -24,11 +24,13 @@
 #endif
 
 #if TILES
-/* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
-enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2, MASK_AXES = 2 };
-struct mask_tiles {
+enum { MASK_AXES = 2 };
+struct mask_tiles { /* the table of the tiles of masks */
     const uint8_t *flag; /* [masks, rows, columns]. The axes of masks have the sizes `size` and the strides `stride`. */
-    uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
+    const uint8_t *tile; /* [strips, tiles of a strip], as in struct attn_mask_tiles */
+    uint8_t *made;       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
+    const struct attn_mask_tiles *given; /* the caller's table, or NULL */
+    /* `strips` is the number of strips that the call fills */
     int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
     /* `row` and `column` are the strides of rows and columns */
     int64_t size[MASK_AXES], stride[MASK_AXES], row, column;
@@ -283,14 +285,14 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
    `min` may be smaller and `max` larger. Rows are numbered through all masks. */
 INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
 {
-    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
-        right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* the rows belong to several masks */
-    for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
+    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / ATTN_TILE_COLUMNS,
+        right = (to + ATTN_TILE_COLUMNS - 1) / ATTN_TILE_COLUMNS;
+    unsigned seen = end - before > t->rows ? ATTN_TILE_SOME | ATTN_TILE_SOME_NOT : 0; /* the rows belong to several masks */
+    for (int64_t strip = (first - before) / ATTN_TILE_ROWS; strip * ATTN_TILE_ROWS < min(end - before, t->rows); strip++) {
         const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
         for (int64_t x = left; x < right; x++) seen |= tile[x];
     }
-    return (struct ids){!(seen & SOME_NOT), seen & SOME};
+    return (struct ids){!(seen & ATTN_TILE_SOME_NOT), seen & ATTN_TILE_SOME};
 }
 
 /* Consecutive columns of a mask. */
@@ -304,12 +306,12 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
 {
     run->from = run->to;
     run->to = min(run->from + most, end);
-    for (int64_t x = run->from; x < run->to; x = x / TILE_COLUMNS * TILE_COLUMNS + TILE_COLUMNS) {
+    for (int64_t x = run->from; x < run->to; x = x / ATTN_TILE_COLUMNS * ATTN_TILE_COLUMNS + ATTN_TILE_COLUMNS) {
         if (flags_of_tiles(t, first, end_row, x, x + 1).max) continue;
         if (x > run->from)
             run->to = x;
         else
-            run->to = min((run->from = (x / TILE_COLUMNS + 1) * TILE_COLUMNS) + most, end);
+            run->to = min((run->from = (x / ATTN_TILE_COLUMNS + 1) * ATTN_TILE_COLUMNS) + most, end);
     }
     return run->from < run->to;
 }

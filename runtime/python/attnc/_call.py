@@ -39,6 +39,7 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -14: (ValueError, "there are more positions than the spec allows; or a sequence is shorter than the given length, "
                       "its state cannot go back that far, or another state cannot be appended there"),
     -15: (ValueError, "states, or results, of this kernel cannot be joined"),
+    -16: (ValueError, "a table of tiles is for a mask of another shape or for other tiles, or is no table"),
 }
 
 

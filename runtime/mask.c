@@ -1,0 +1,150 @@
+/* Tables of the tiles of masks. With a table, a kernel finds the tiles that a mask hides, without reading the mask. */
+#include "attnrt.h"
+
+#include <string.h>
+
+/* The first bytes of a table: a word, and the size of a tile. So a kernel refuses tables with tiles of another size. */
+static const uint64_t kind_of_table = UINT64_C(0x6174746e00000000) | ATTN_TILE_ROWS << 16 | ATTN_TILE_COLUMNS;
+
+typedef uint8_t flags_of_tile __attribute__((vector_size(16))); /* every processor has vectors of this size */
+
+static uint8_t tile_of_contiguous_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row)
+{
+    enum { WIDTH = sizeof(flags_of_tile) };
+    flags_of_tile some = {0}, some_not = {0};
+    const int64_t whole = columns - columns % WIDTH;
+    for (int64_t r = 0; r < rows; r++, flag += row) {
+        for (int64_t x = 0; x < whole; x += WIDTH) {
+            flags_of_tile part;
+            memcpy(&part, flag + x, sizeof part);
+            some |= part;
+            some_not |= (flags_of_tile)(part == 0);
+        }
+        for (int64_t x = whole; x < columns; x++) {
+            some[0] |= flag[x];
+            some_not[0] |= (uint8_t)!flag[x];
+        }
+    }
+    uint64_t of_some[2], of_not[2];
+    memcpy(of_some, &some, sizeof some);
+    memcpy(of_not, &some_not, sizeof some_not);
+    return (uint8_t)((of_some[0] | of_some[1] ? ATTN_TILE_SOME : 0) | (of_not[0] | of_not[1] ? ATTN_TILE_SOME_NOT : 0));
+}
+
+static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+    uint8_t tile = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t x = 0; x < columns; x++) tile |= flag[r * row + x * column] ? ATTN_TILE_SOME : ATTN_TILE_SOME_NOT;
+    return tile;
+}
+
+void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column, uint8_t *tile)
+{
+    enum { AHEAD = 4 * ATTN_TILE_COLUMNS };
+    if (row == 0) rows = rows > 0; /* all rows are the same */
+    for (int64_t x = 0; x < columns; x += ATTN_TILE_COLUMNS) {
+        const int64_t width = columns - x < ATTN_TILE_COLUMNS ? columns - x : ATTN_TILE_COLUMNS;
+        for (int64_t r = 0; r < rows && columns - x > AHEAD; r++)
+            __builtin_prefetch(mask + r * row + (x + AHEAD) * column);
+        *tile++ = column == 1 ? tile_of_contiguous_rows(mask + x, rows, width, row)
+                              : tile_of_rows(mask + x * column, rows, width, row, column);
+    }
+}
+
+/* Writes the sizes of a mask's axes, with axes of size 1 first, to size[0] … size[3]. Returns 0 or an error. */
+static int sizes_of_mask(int rank, const int64_t *shape, int64_t *size)
+{
+    if (!shape) return ATTN_EPOINTER;
+    if (rank < 2 || rank > ATTN_MASK_AXES) return ATTN_EPROBLEM;
+    for (int k = 0; k < ATTN_MASK_AXES; k++)
+        size[k] = k < ATTN_MASK_AXES - rank ? 1 : shape[k - (ATTN_MASK_AXES - rank)];
+    for (int k = 0; k < ATTN_MASK_AXES; k++)
+        if (size[k] < 0) return ATTN_EPROBLEM;
+    return 0;
+}
+
+static int64_t tiles_along(int64_t size, int64_t of)
+{
+    return size / of + (size % of > 0);
+}
+
+/* Returns the bytes of the tiles of all masks, or SIZE_MAX on overflow. */
+static size_t bytes_of_tiles(const int64_t *size)
+{
+    const int64_t factor[ATTN_MASK_AXES] = {size[0], size[1], tiles_along(size[2], ATTN_TILE_ROWS),
+                                            tiles_along(size[3], ATTN_TILE_COLUMNS)};
+    size_t bytes = 1;
+    for (int k = 0; k < ATTN_MASK_AXES; k++)
+        if (__builtin_mul_overflow(bytes, factor[k], &bytes)) return SIZE_MAX;
+    return bytes;
+}
+
+size_t attn_tiles_bytes(int rank, const int64_t *shape)
+{
+    int64_t size[ATTN_MASK_AXES];
+    if (sizes_of_mask(rank, shape, size)) return 0;
+    const size_t bytes = bytes_of_tiles(size);
+    return bytes > SIZE_MAX / (2 * ATTN_TILE_ROWS * ATTN_TILE_COLUMNS) ? 0 : sizeof(struct attn_mask_tiles) + bytes;
+}
+
+/* Writes the strides of all axes to stride[0] … stride[3]. No size is 0. Returns 0 or ATTN_EPROBLEM. */
+static int strides_of_mask(int rank, const int64_t *size, const int64_t *strides, int64_t *stride)
+{
+    int any = 0;
+    for (int k = 0; strides && k < rank; k++) any |= strides[k] != 0;
+    for (int k = ATTN_MASK_AXES - 1, own = rank - 1; k >= 0; k--, own--) {
+        stride[k] = k == ATTN_MASK_AXES - 1 ? 1 : stride[k + 1] * size[k + 1];
+        if (any) stride[k] = own < 0 || size[k] == 1 || strides[own] == ATTN_BROADCAST ? 0 : strides[own];
+        if (stride[k] < 0) return ATTN_EPROBLEM;
+    }
+    return 0;
+}
+
+int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+                       struct attn_mask_tiles *table, size_t bytes)
+{
+    int64_t size[ATTN_MASK_AXES], stride[ATTN_MASK_AXES] = {0};
+    int error = sizes_of_mask(rank, shape, size);
+    if (error) return error;
+    const size_t needed = attn_tiles_bytes(rank, shape);
+    if (needed == 0) return ATTN_ESIZE;
+    if (!table || (!mask && needed > sizeof *table)) return ATTN_EPOINTER;
+    if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
+    if (bytes < needed) return ATTN_EWORKSPACE;
+    table->kind = kind_of_table;
+    memcpy(table->size, size, sizeof size);
+    if (needed == sizeof *table) return 0;
+    error = strides_of_mask(rank, size, strides, stride);
+    if (error) return error;
+    const int64_t strips = tiles_along(size[2], ATTN_TILE_ROWS), of_strip = tiles_along(size[3], ATTN_TILE_COLUMNS);
+    uint8_t *const tiles = (uint8_t *)(table + 1);
+    for (int64_t m = 0; m < size[0] * size[1]; m++) {
+        uint8_t *const tiles_of_mask = tiles + m * strips * of_strip;
+        const int64_t a = m / size[1], b = m % size[1],
+                      same = b > 0 && stride[1] == 0   ? m - 1
+                             : a > 0 && stride[0] == 0 ? m - size[1]
+                                                       : -1;
+        if (same >= 0) { /* an axis repeats an earlier mask */
+            memcpy(tiles_of_mask, tiles + same * strips * of_strip, (size_t)(strips * of_strip));
+            continue;
+        }
+        for (int64_t strip = 0; strip < strips; strip++) {
+            const int64_t first = strip * ATTN_TILE_ROWS, left = size[2] - first;
+            attn_tiles_of_strip(mask + a * stride[0] + b * stride[1] + first * stride[2],
+                                left < ATTN_TILE_ROWS ? left : ATTN_TILE_ROWS, size[3], stride[2], stride[3],
+                                tiles_of_mask + strip * of_strip);
+        }
+    }
+    return 0;
+}
+
+int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_t *shape)
+{
+    int64_t size[ATTN_MASK_AXES];
+    if (!table) return ATTN_EPOINTER;
+    const int error = sizes_of_mask(rank, shape, size);
+    if (error) return error;
+    if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
+    return table->kind == kind_of_table && memcmp(table->size, size, sizeof size) == 0 ? 0 : ATTN_ETILES;
+}
