@@ -191,6 +191,22 @@ static void add_merge(struct text *out)
                   "    Returns left.\n    \"\"\"\n    return _loaded().merge(left, right, threads)\n");
 }
 
+static bool takes_tables(const struct unit *p)
+{
+    const struct kernel_array *a;
+    for (int k = 0; (a = next_param(p, &k));)
+        if (a->table) return true;
+    return false;
+}
+
+static void add_tiles_of_mask(struct text *out)
+{
+    text_add(out,
+             "\n\ndef tiles_of_mask(mask):\n    \"\"\"Returns the mask with the table of its tiles. Calls take it "
+             "in place of the mask, and then need not\n    read the whole mask. After a change of the mask, make the "
+             "table again.\n    \"\"\"\n    return _loaded().tiles_of_mask(mask)\n");
+}
+
 static void add_forward(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
@@ -346,9 +362,9 @@ void emit_python(const struct unit *p, struct text *out)
                      : "",
         spec->name, spec->name, runtime);
     add_body(out);
-    text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s%s\"forward\", \"load\"%s]\n\n",
+    text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s%s\"forward\", \"load\"%s%s]\n\n",
              p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "", has_statistics(p) ? "\"Outputs\", " : "",
-             has_statistics(p) ? ", \"merge\"" : "");
+             has_statistics(p) ? ", \"merge\"" : "", takes_tables(p) ? ", \"tiles_of_mask\"" : "");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);
     if (spec->similarity.has_seed)
@@ -365,5 +381,6 @@ void emit_python(const struct unit *p, struct text *out)
     if (spec->similarity.has_seed && spec->dropout > 0) text_add(out, "\n_binding.own_seed = SEED\n");
     add_forward(p, out);
     if (has_statistics(p)) add_merge(out);
+    if (takes_tables(p)) add_tiles_of_mask(out);
     if (p->backwards) add_backward(p, out);
 }

@@ -33,6 +33,16 @@ def of_keys(**more):
     return made[0], lambda q, k, **other: made[1](q, k, k[..., :5], **other)
 
 
+def masked(**more):
+    """Returns a kernel with a mask as a parameter, and such a mask."""
+    made = attnc.kernel({'name': 'masked', 'similarity': 'softmax', 'shape': {'head_dim': 8},
+                         'mask': {'all': ['causal', {'expr': 'seen[b][row][j]'}]},
+                         'arrays': {'seen': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}}, **more})
+    seen = np.zeros((2, 90, 150), bool)
+    seen[:, ::3, :40] = seen[1, 40:, 100:] = True
+    return made, seen
+
+
 def arrays(dtype='float32', B=2, H=4, G=2, n=5, m=7, D=8, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape).astype(dtype) for shape in ((B, H, n, D), (B, G, m, D), (B, G, m, D))]

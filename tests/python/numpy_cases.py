@@ -40,6 +40,34 @@ def program(folder, text, environment):
 
 
 @case
+def tables_of_tiles(folder):
+    """A mask with a table of its tiles gives the same bits as the mask. Tables of other masks are refused."""
+    made, seen = masked()
+    q, k, v = arrays(n=90, m=150)
+    for mask in seen, seen.view(np.uint8), np.broadcast_to(seen[1], seen.shape), seen[:, ::-1][:, ::-1], np.asfortranarray(seen):
+        tiles, saved = attnc.tiles_of_mask(mask), attnc.Saved()
+        out = made(q, k, v, seen=tiles, saved=saved)
+        close(out, made(q, k, v, seen=mask), 0, 'out')
+        for one, other in zip(made.backward(q, k, v, out, q, seen=tiles, saved=saved),
+                              made.backward(q, k, v, out, q, seen=mask)):
+            close(one, other, 0, 'gradients')
+    check(not made(q, k, v, seen=attnc.tiles_of_mask(np.zeros_like(seen))).any(), 'the kernel does not read the table')
+    check(repr(tiles) == '<attnc.MaskTiles of a mask [2, 90, 150]>', repr(tiles))
+    other = attnc.MaskTiles
+    says = 'masked: a table of tiles is for a mask of another shape or for other tiles, or is no table'
+    short = 'the table of seen is for a mask of another shape; make it with tiles_of_mask()'
+    for table, message in ((tiles.table[:-1], short), (tiles.table[:0], short), (np.zeros_like(tiles.table), says),
+                           (attnc.tiles_of_mask(seen[:, 1:]).table, says)):
+        refuses(lambda: made(q, k, v, seen=other(seen, table)), ValueError, message)
+    refuses(lambda: made(q, k, v, seen=attnc.tiles_of_mask(seen[:, 1:])), ValueError,
+            'seen has shape [2, 89, 150]; expected [B, n_q, n_k] with B = 2, n_q = 90, n_k = 150')
+    refuses(lambda: made(q, k, v, seen=other(seen, None)), TypeError, 'the table of seen is a NoneType…')
+    for mask, has in ((seen.astype(np.float32), 'float32 [2, 90, 150]'), (seen[0, 0], 'bool [150]')):
+        refuses(lambda: attnc.tiles_of_mask(mask), TypeError, 'mask is %s; expected an array of bool or uint8 with 2 to 4 '
+                'axes, the last of which are queries and keys' % has)
+
+
+@case
 def values_are_keys(folder):
     made, wanted = of_keys()
     q, k, v = arrays()

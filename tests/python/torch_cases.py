@@ -398,6 +398,40 @@ def formulas_read_arrays(folder):
 
 
 @case
+def tables_of_tiles(folder):
+    """Masks with tables of their tiles give the same bits: eager and compiled, with gradients, and in a module."""
+    made, seen = masked()
+    q, k, v = (a.requires_grad_() for a in tensors(n=90, m=150))
+    seen = torch.from_numpy(seen)
+    tiles, hidden = attnc.tiles_of_mask(seen), attnc.tiles_of_mask(torch.zeros_like(seen))
+    layer = attnc.torch.Attention(made, heads=4, kv_heads=2)
+
+    def formula(q, k, v, seen):
+        return attnc.attention(q, k, v, mask='j <= i && seen[b][row][j]', arrays={'seen': seen})
+
+    def by_keyword(q, k, v, seen):
+        return made(q, k, v, seen=seen)
+
+    def results(function, seen):
+        out = function(q, k, v, seen)
+        return out.detach(), *torch.autograd.grad(out.square().sum(), (q, k, v))
+    for function in by_keyword, formula, lambda q, k, v, seen: layer(q, k, v, seen=seen):
+        for one, other in zip(results(function, tiles), results(function, seen)):
+            close(one, other, 0, 'a result')
+        with torch.no_grad():
+            close(function(q, k, v, tiles), function(q, k, v, seen), 0, 'without gradients')
+        compiled = torch.compile(function, backend='eager', fullgraph=True)
+        for one, other in zip(results(compiled, tiles), results(function, seen)):
+            close(one, other, 0, 'a compiled result')
+        for run in function, compiled:   # the kernel believes the table
+            check(not any(result.any() for result in results(run, hidden)[:2]), 'the kernel does not read the table')
+    close(layer(*(a.detach().bfloat16() for a in (q, k, v)), seen=tiles).float(),
+          layer(*(a.detach().bfloat16() for a in (q, k, v)), seen=seen).float(), 0, 'in bf16')
+    refuses(lambda: made(q, k, v, seen=attnc.tiles_of_mask(seen.numpy())), TypeError,
+            'seen is a ndarray; expected a tensor, because q is one')
+
+
+@case
 def errors_are_exact(folder):
     made, sketch = small('softmax_causal'), small('polysketch_r32')
     q, k, v = tensors()

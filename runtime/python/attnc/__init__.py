@@ -13,14 +13,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._call import Outputs, Saved
+from ._call import MaskTiles, Outputs, Saved
 from ._compiler import CompilerError, SpecError
-from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge
+from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, tiles_of_mask
 from ._state import State
 
 __version__ = "0.1.0"
-__all__ = ["CompilerError", "Kernel", "Outputs", "Parameter", "Saved", "SpecError", "State", "attention", "compile_all",
-           "kernel", "merge"]
+__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Parameter", "Saved", "SpecError", "State", "attention", "compile_all",
+           "kernel", "merge", "tiles_of_mask"]
 
 
 def __getattr__(name: str) -> Any:

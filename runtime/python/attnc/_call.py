@@ -541,8 +541,31 @@ def _calls() -> Calls:
     return calls
 
 
+_no_table = object()
+
+
+class MaskTiles:
+    """A mask with the table of its tiles, which tiles_of_mask() makes. Calls take it in place of the mask."""
+
+    def __init__(self, mask: Any, table: Any) -> None:
+        self.mask, self.table = mask, table
+
+    @property
+    def shape(self) -> Any:
+        return self.mask.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.mask.dtype
+
+    def __repr__(self) -> str:
+        return f"<attnc.MaskTiles of a mask {list(self.shape)}>"
+
+
 class Binding:
     """A compiled kernel, its sizes and its parameters."""
+
+    with_masks: "Binding | None" = None  # a kernel with a mask as a parameter, if one was loaded
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
                  parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "",
@@ -588,6 +611,9 @@ class Binding:
         with self._lock:
             self._seeded.clear()
             self.kernel, self.offsets, self.strides = kernel, offsets, strides
+            if kernel.tiles_of_mask:
+                Binding.with_masks = self
+            self.tiles = {params[k].name.decode(): params[k].tiles for k in range(kernel.params) if params[k].tiles}
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             self.openmp = hasattr(library, "omp_get_max_threads")
@@ -674,6 +700,23 @@ class Binding:
         made = call.run(self.forward_function, self.workspace_function, *(array.address for array in arrays),
                         target.address)
         return made["out"] if statistics is False else Outputs(made["out"], made["statistics"]), call, target
+
+    def tiles_of_mask(self, mask: Any) -> MaskTiles:
+        """Returns the mask with the table of its tiles. This kernel must have a mask that is a parameter."""
+        if _is(mask, "jax", "Array"):
+            raise TypeError("a table of tiles is for NumPy arrays and tensors; calls with arrays of JAX take the mask")
+        array = _Array("mask", mask)
+        rank, shape = len(array.shape), (ctypes.c_int64 * len(array.shape))(*array.shape)
+        if array.dtype not in _OTHER_NAMES["u8"] or not 2 <= rank <= 4:
+            raise TypeError(f"mask is {array.dtype} {array.shape}; expected an array of bool or uint8 with 2 to 4 axes, "
+                            "the last of which are queries and keys")
+        strides = (ctypes.c_int64 * rank)(*_strides_of_array("mask", array))
+        bytes_ = self.kernel.tiles_bytes(rank, shape)
+        if bytes_ == 0:
+            raise ValueError(f"mask {array.shape} is too large: a product of its sizes overflows")
+        table = _Array("table", _empty(mask, array, [bytes_], "uint8"), writable=True)
+        self.check(self.kernel.tiles_of_mask(array.address, rank, shape, strides, table.address, bytes_))
+        return MaskTiles(mask, table.keep)
 
     def merge(self, left: Any, right: Any, threads: int = 0) -> Outputs:
         """Merges two results into the left one."""
@@ -839,9 +882,12 @@ class _Call:
             if not p.shape and _is_number(value):
                 value = _Number(value, p.dtype)
                 self.keep.append(value)
+            table, value = (value.table, value.mask) if isinstance(value, MaskTiles) else (_no_table, value)
             self.given[p.name] = value
             array = _Array(word, value, kernel=binding.name)
             _expect(binding.name, word, array, p.dtype, shape, self.sizes)
+            if table is not _no_table and p.name in binding.tiles:
+                self._take_table(params, p, array, table)
             try:
                 if p.name not in binding.strides or (self.tokens and p.has_rows and isinstance(shape[-1], int)):
                     _check_contiguous(word, array)
@@ -851,6 +897,16 @@ class _Call:
                 array = self._copy(word, value, why)
             ctypes.c_void_p.from_buffer(params, binding.offsets[p.name]).value = array.address
             self.read.append(array)
+
+    def _take_table(self, params: Any, p: Parameter, mask: _Array, table: Any) -> None:
+        """Writes the address of the table of a mask's tiles to the kernel's struct of parameters."""
+        array = _Array(f"the table of {_word(p.name)}", table, kernel=self.binding.name)
+        shape = (ctypes.c_int64 * len(mask.shape))(*mask.shape)
+        _check_contiguous(array.name, array)
+        if math.prod(array.shape) * _BYTES.get(array.dtype, 0) != self.binding.kernel.tiles_bytes(len(shape), shape):
+            raise ValueError(f"{array.name} is for a mask of another shape; make it with tiles_of_mask()")
+        ctypes.c_void_p.from_buffer(params, self.binding.tiles[p.name]).value = array.address
+        self.read.append(array)
 
     def _set_strides(self, params: Any, p: Parameter, strides: list[int]) -> None:
         """Writes the strides of an array to struct NAME_strides."""

@@ -16,7 +16,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._call import Binding, Outputs, Saved, _is, _is_number
+from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number
 from ._compiler import Source, Spec
 from ._state import State, loaded
 
@@ -398,6 +398,22 @@ class Kernel:
 
         Raises ValueError if the bytes are of another kernel, truncated or damaged."""
         return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
+
+
+def tiles_of_mask(mask: Array) -> MaskTiles:
+    """Returns the mask with a table of its tiles of 16 queries and 64 keys, which says what tiles the mask hides. Calls
+    take it in place of the mask, and then need not read the whole mask. So make it once if several calls have the same
+    mask, such as the layers of a model:
+
+        seen = attnc.tiles_of_mask(seen)
+        for layer in layers: out = attend(q, k, v, seen=seen)
+
+    mask: a NumPy array or a tensor of bool or uint8, as the kernel takes it, such as [B, H, n_q, n_k]
+
+    After a change of the mask, call this function again: kernels do not compute tiles that the table says are hidden.
+    A kernel that needs no table ignores it."""
+    binding = Binding.with_masks or kernel("softmax_tree")._binding
+    return binding.tiles_of_mask(mask)
 
 
 def merge(kernel: Kernel, left: Outputs, right: Outputs, *, threads: int | None = None) -> Outputs:

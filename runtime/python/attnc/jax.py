@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import _INTEGERS, Binding, _is_number, own_team_path, processors, size_of
+from ._call import _INTEGERS, Binding, MaskTiles, _is_number, own_team_path, processors, size_of
 from ._compiler import CompilerError, compiler
 from ._kernel import Kernel
 
@@ -236,6 +236,9 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
         if value is None:
             raise ValueError(f"{kernel.name} needs the parameter {p.keyword}, {_DTYPES[p.dtype]} "
                              f"[{', '.join(map(str, p.shape))}]")
+        if isinstance(value, MaskTiles):
+            raise TypeError(f"{p.keyword} is a mask with a table of tiles, which is for NumPy arrays and tensors; pass "
+                            "the mask")
         if not p.shape and _is_number(value):
             value = jnp.asarray(value, _DTYPES[p.dtype])
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)

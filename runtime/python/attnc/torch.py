@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from ._autograd import Kept, is_undisturbed, saved_size
-from ._call import _INTEGERS, _has_tangent, _is_number, key_of, key_of_tensors
+from ._call import _INTEGERS, MaskTiles, _has_tangent, _is_number, key_of, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
@@ -42,7 +42,21 @@ def _text_as(name: str, dtype: str) -> str:
 
 
 def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[str, Any]:
-    return {p.name: None if value is None else value.detach() for p, value in zip(kernel.parameters, parameters)}
+    given: dict[str, Any] = {p.name: None if value is None else value.detach()
+                             for p, value in zip(kernel.parameters, parameters)}
+    for p, table in zip(kernel.parameters, parameters[len(kernel.parameters):]):
+        if table is not None:
+            given[p.name] = MaskTiles(given[p.name], table)
+    return given
+
+
+def _with_tables(parameters: Sequence[Any]) -> list[Any]:
+    """Splits masks and the tables of their tiles: an operator takes its parameters, and then a table or None for each of
+    them."""
+    if not any(isinstance(value, MaskTiles) for value in parameters):
+        return list(parameters)
+    return [*(value.mask if isinstance(value, MaskTiles) else value for value in parameters),
+            *(value.table if isinstance(value, MaskTiles) else None for value in parameters)]
 
 
 # ---- the operators. A seed is a number, or a tensor without axes that is drawn in a graph of torch.compile.
@@ -262,11 +276,12 @@ def _as_tensor(value: Any, word: str) -> Any:
 
 
 def _as_tensors(kernel: Kernel, parameters: Sequence[Any]) -> list[Any]:
-    return [value if p.shape else _as_tensor(value, p.dtype) for p, value in zip(kernel.parameters, parameters)]
+    return _with_tables([value if p.shape else _as_tensor(value, p.dtype)
+                         for p, value in zip(kernel.parameters, parameters)])
 
 
 def _check_parameters(kernel: Kernel, parameters: Sequence[Any]) -> None:
-    for p, value in zip(kernel.parameters, parameters):
+    for p, value in zip(kernel.parameters * 2, parameters):
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, because q is one")
         if value is not None and value.requires_grad and not _is_learned(p):
@@ -354,8 +369,9 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
-        given = [_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32") for name in _names_of_formula(*formula)]
-        differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v, *given))
+        given = _with_tables([_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
+                              for name in _names_of_formula(*formula)])
+        differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *given))
         return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable, None)[0]  # type: ignore[no-any-return]
     return _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **arrays)
 
