@@ -81,6 +81,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -504,7 +505,7 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -586,7 +587,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     const int64_t m = iteration / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -740,7 +741,7 @@ TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -821,7 +822,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
@@ -1292,7 +1293,7 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1374,7 +1375,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     const int64_t m = iteration / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -1533,7 +1534,7 @@ TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1614,7 +1615,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
@@ -2073,7 +2074,7 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2153,7 +2154,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     const int64_t m = iteration / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -2310,7 +2311,7 @@ APART void linformer_few_keys_any(const struct call *call, int64_t task, const s
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2389,7 +2390,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
@@ -2739,6 +2740,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int linformer_forward(const struct attn_problem *problem, const struct linformer_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -2747,6 +2751,7 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->project_e || !params->project_f) return ATTN_EPARAM;

@@ -61,17 +61,22 @@ int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int
     struct attn_problem p = *problem;
     if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
     if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
+    if (p.key_heads < 0 || (p.key_heads > 0 && (p.heads != p.kv_heads || p.heads % p.key_heads != 0)))
+        return ATTN_EPROBLEM;
+    const int64_t of_q = p.key_heads ? p.key_heads : p.heads, of_k = p.key_heads ? p.key_heads : p.kv_heads;
     const struct {
         struct attn_strides *strides;
-        bool of_queries, written;
-        int64_t dim;
-    } array[] = {{&p.q, true, false, head_dim},   {&p.k, false, false, head_dim},    {&p.v, false, false, value_dim},
-                 {&p.out, true, true, value_dim}, {&p.dout, true, false, value_dim}, {&p.dq, true, true, head_dim},
-                 {&p.dk, false, true, head_dim},  {&p.dv, false, true, value_dim}};
+        int64_t heads, rows, dim;
+        bool written;
+    } array[] = {
+        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, head_dim, false},
+        {&p.v, p.kv_heads, p.n_k, value_dim, false}, {&p.out, p.heads, p.n_q, value_dim, true},
+        {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
+        {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
+    };
     int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p.batch, array[a].of_queries ? p.heads : p.kv_heads,
-                              array[a].of_queries ? p.n_q : p.n_k, array[a].dim, array[a].written);
+        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written);
     if (!error && filled) *filled = p;
     return error;
 }

@@ -22,21 +22,25 @@ const char *array_role_name(enum array_role role)
     return "";
 }
 
+enum { SHARING_OWN, SHARING_SHARED };
+
 static const struct fixed_array {
     const char *name;
     enum array_access access[ENTRIES];
     enum array_size heads, length;
     size_t elements; /* the offset in struct spec of the size of a row */
     const char *key;
+    bool shared;
     const char *gradient_of;
 } fixed[] = {
-#define ARRAY(name, forward, backward, heads, length, elements, gradient_of) \
+#define ARRAY(name, forward, backward, heads, length, elements, sharing, gradient_of) \
     {#name, \
      {ACCESS_##forward, ACCESS_##backward}, \
      ARRAY_SIZE_##heads, \
      ARRAY_SIZE_##length, \
      offsetof(struct spec, elements), \
      #elements, \
+     SHARING_##sharing, \
      gradient_of},
 #include "kernel_arrays.def"
 #undef ARRAY
@@ -170,6 +174,7 @@ static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const 
                                             {.constant = true, .extent = elements, .key = fixed[k].key}}};
         a->within = within_of(source, &fixed[k]);
         if (a->within) a->place = PLACE_WITHIN;
+        a->shared = fixed[k].shared && !spec->values_are_keys; /* values that are keys have as many heads as keys */
         a->gradient_of = fixed[k].gradient_of ? kernel_array_find(all, fixed[k].gradient_of) : -1;
         all->count++;
     }

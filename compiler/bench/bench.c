@@ -144,7 +144,7 @@ static double expected_seconds(const struct bench *b, int point, int entry)
         const struct bench_point *p = &b->point[k];
         const struct bench_result *before = &p->result[entry];
         if (p->threads != here->threads || p->heads.heads != here->heads.heads ||
-            p->heads.kv_heads != here->heads.kv_heads)
+            p->heads.kv_heads != here->heads.kv_heads || p->heads.key_heads != here->heads.key_heads)
             break;
         if (!before->measured) continue;
         double ratio = before->best / bench_expected(before);
@@ -227,6 +227,7 @@ static bool prepare(struct running *r, int point, int entry)
     p->call.problem = (struct attn_problem){.batch = b->request.batch,
                                             .heads = at->heads.heads,
                                             .kv_heads = at->heads.kv_heads,
+                                            .key_heads = at->heads.key_heads,
                                             .n_q = at->length,
                                             .n_k = at->length,
                                             .threads = at->threads};

@@ -22,7 +22,8 @@ const char *bench_pass(const struct bench *b, int entry)
 void bench_heads_name(const struct head_counts *h, struct text *out)
 {
     text_add(out, "%lld", (long long)h->heads);
-    if (h->kv_heads != h->heads) text_add(out, "/%lld", (long long)h->kv_heads);
+    if (h->kv_heads != h->heads || h->key_heads) text_add(out, "/%lld", (long long)h->kv_heads);
+    if (h->key_heads) text_add(out, "/%lld", (long long)h->key_heads);
 }
 
 void bench_series_name(const struct bench *b, int entry, const struct bench_point *p, struct text *out)

@@ -31,10 +31,12 @@ bool heads_read(const struct options *o, struct bench_request *r)
     for (const char *at = text;; at++) {
         at = r->heads < MAX_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
-            complain(o,
-                     "--heads takes up to %d numbers of heads from 1 to %d, as in 1,8, or with fewer key/value heads, "
-                     "as in 8/2 for 8 heads and 2 key/value heads (8 is a multiple of 2), not '%s'",
-                     MAX_COUNTS, 1 << 20, text);
+            complain(
+                o,
+                "--heads takes up to %d numbers of heads from 1 to %d, as in 1,8, or with fewer key/value heads, "
+                "as in 8/2 for 8 heads and 2 key/value heads (8 is a multiple of 2), or with fewer heads of q and k "
+                "than of v, as in 8/8/2, not '%s'",
+                MAX_COUNTS, 1 << 20, text);
             return false;
         }
         if (!*at) return true;

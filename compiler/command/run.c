@@ -72,6 +72,13 @@ static void shape_of(const struct kernel_array *a, int64_t *shape)
     }
 }
 
+/* Like shape_of, for this call: q and k may have fewer heads than v. */
+static void shape_now(const struct run *r, const struct kernel_array *a, int64_t *shape)
+{
+    shape_of(a, shape);
+    if (a->shared && r->problem.key_heads) shape[1] = r->problem.key_heads;
+}
+
 /* Returns true if the caller provides the array: an argument that no entry point writes. */
 static bool is_input(const struct kernel_array *a)
 {
@@ -161,8 +168,10 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
     switch ((enum attn_axis)axis) {
     case ATTN_BATCH: return arena_printf(r->arena, "the batch of %s is %lld", file, (long long)r->problem.batch);
-    case ATTN_HEADS: return arena_printf(r->arena, "%s has %lld heads", file, (long long)r->problem.heads);
-    case ATTN_KV_HEADS: return arena_printf(r->arena, "%s has %lld heads", file, (long long)r->problem.kv_heads);
+    case ATTN_HEADS:
+    case ATTN_KV_HEADS:
+        return arena_printf(r->arena, "%s has %lld heads", r->problem.key_heads ? "v.npy" : file,
+                            (long long)(axis == ATTN_HEADS ? r->problem.heads : r->problem.kv_heads));
     case ATTN_N_Q: return arena_printf(r->arena, "%s has %lld queries", file, (long long)r->problem.n_q);
     case ATTN_N_K: return arena_printf(r->arena, "%s has %lld keys", file, (long long)r->problem.n_k);
     }
@@ -175,14 +184,15 @@ static bool check_shape(struct run *r, const struct kernel_array *like, const st
 {
     const char *path = file_path(r, r->options->in_dir, like->name), *why = NULL;
     int64_t expected[MAX_RANK];
-    shape_of(like, expected);
+    shape_now(r, like, expected);
     for (int k = 0; k < like->rank && a->rank == like->rank && !why; k++) {
         int64_t extent = extent_now(r, expected[k]);
         if (extent < 0 || extent == a->shape[k]) continue;
         const char *const key = like->axis[k].key;
-        why = expected[k] < 0 ? axis_origin(r, expected[k])
-              : key           ? arena_printf(r->arena, "%s of the spec is %lld", key, (long long)extent)
-                              : "";
+        why = expected[k] < 0          ? axis_origin(r, expected[k])
+              : like->shared && k == 1 ? "v.npy has more heads than q.npy, so q and k need equally many"
+              : key                    ? arena_printf(r->arena, "%s of the spec is %lld", key, (long long)extent)
+                                       : "";
     }
     if (a->rank == like->rank && !why) return true;
     if (a->rank != like->rank) why = arena_printf(r->arena, "it should have %d dimensions", like->rank);
@@ -239,6 +249,17 @@ static void take_sizes(struct run *r)
     }
 }
 
+/* If v has more heads than q, then q and k have `key_heads` heads. */
+static void take_key_heads(struct run *r)
+{
+    const struct attn_array *const q = named(r, "q"), *const v = named(r, "v");
+    if (!r->arrays->array[kernel_array_find(r->arrays, "q")].shared) return;
+    if (!q->data || !v->data || q->rank != 4 || v->rank != 4) return;
+    if (v->shape[1] <= q->shape[1]) return;
+    r->problem.key_heads = q->shape[1];
+    r->problem.heads = r->problem.kv_heads = v->shape[1];
+}
+
 static void read_inputs(struct run *r, bool gradients)
 {
     bool *const missing = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *missing);
@@ -248,6 +269,7 @@ static void read_inputs(struct run *r, bool gradients)
             missing[k] = !read_array(r, a->name, kernel_dtype(a->dtype), &r->array[k]);
     }
     take_sizes(r);
+    take_key_heads(r);
     for (int k = 0; k < r->arrays->count; k++) {
         const struct kernel_array *const a = &r->arrays->array[k];
         const struct attn_array *const given = &r->array[k];
@@ -255,7 +277,7 @@ static void read_inputs(struct run *r, bool gradients)
         int64_t expected[MAX_RANK];
         /* without dout.npy, no gradients are computed */
         if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue;
-        shape_of(a, expected);
+        shape_now(r, a, expected);
         if (missing[k]) {
             complain(r->options, "%s: no such file; it should contain %s, shape %s", path, a->name,
                      shape_text(r, a->rank, expected));
@@ -273,7 +295,11 @@ static void read_inputs(struct run *r, bool gradients)
         }
     }
     const struct attn_problem *const p = &r->problem;
-    if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
+    if (p->key_heads > 0 && p->heads % p->key_heads != 0) {
+        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of q.npy, %lld",
+                 file_path(r, r->options->in_dir, "v"), (long long)p->heads, (long long)p->key_heads);
+        failed(r, STATUS_INPUT);
+    } else if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
         complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of k.npy, %lld",
                  file_path(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
         failed(r, STATUS_INPUT);
@@ -390,7 +416,7 @@ static bool make_array(struct run *r, const struct kernel_array *like, struct at
 {
     struct attn_param shape = {.rank = like->rank};
     *a = (struct attn_array){.dtype = kernel_dtype(like->dtype), .rank = like->rank};
-    shape_of(like, shape.shape);
+    shape_now(r, like, shape.shape);
     attn_param_shape(&shape, &r->problem, a->shape);
     size_t bytes = attn_dtype_size(a->dtype);
     for (int k = 0; k < a->rank; k++) bytes *= (size_t)a->shape[k];

@@ -85,6 +85,12 @@ bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
     return a->sums && queries;
 }
 
+const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index)
+{
+    const int k = x->arrays && a->kind == ARRAY_INPUT ? kernel_array_find(x->arrays, a->name) : -1;
+    return k >= 0 && x->arrays->array[k].shared ? arena_printf(x->m->arena, "%s / call->sharing", index) : index;
+}
+
 /* Returns C for the stride along an axis, in elements, or "0" if the reference does not use it. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
@@ -172,6 +178,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
                                  x->m->axis[a->axes[k]].name);
         else
             index = emit_integer_text(x, r->sub[k], true);
+        if (x->m->axis[a->axes[k]].source == SIZE_KV_HEADS) index = emit_head_index(x, a, index);
         const bool merged = x->m->axis[a->axes[k]].source == SIZE_ROWS;
         if (merged && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
             made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, name, index, name);

@@ -535,9 +535,10 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
     x->bytes = arena_printf(x->arena, "%s%s%lld * (int64_t)sizeof(%s)", x->bytes, comma,
                             (long long)array_row_elements(a), type);
     x->heads = arena_printf(x->arena, "%s%s%s", x->heads, comma,
-                            array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
-                            : array_has_size(a, ARRAY_SIZE_HEADS)  ? "heads"
-                                                                   : "1");
+                            a->shared                                ? "key_heads"
+                            : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
+                            : array_has_size(a, ARRAY_SIZE_HEADS)    ? "heads"
+                                                                     : "1");
     if (a->integer_rows) {
         add_integer_rows(x, a);
         return;
@@ -695,7 +696,6 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "IDS_OF_CAPACITY", ids);
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
-    template_set(t, "STORED", emit_stored(p->spec->dtype));
     set_kept_arrays(t, p->arrays, p->attends > 0);
     set_rows_of_queries(t, p->arrays);
 }
@@ -718,6 +718,11 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
     template_set_number(&t, "WAITS", emit_any_waits(e->c, e->compilations));
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
+    template_set_number(&t, "SHARES", !c->spec->values_are_keys);
+    template_set(&t, "STORED", emit_stored(c->spec->dtype));
+    const bool converts = c->spec->dtype != dtype_of_sums(c->spec->dtype);
+    template_set(&t, "WIDENED", converts ? "widened" : "");
+    template_set(&t, "NARROWED", converts ? "narrowed" : "");
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
     template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p, e->p->parts > 0));

@@ -130,6 +130,9 @@ const char *emit_last_stride(const struct emitter *x, const struct array *a);
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level);
 int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row,
                            struct axis_of_caller *level, const struct expr **sub);
+/* Returns C for the index of a key/value head in the array. The heads of q and k may be shared by several heads. */
+const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index);
+
 /* Functions for rows of integers in arrays whose strides the caller may give (integer.c):
    - emit_last_size returns C for the size of the last axis.
    - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`. of_lanes

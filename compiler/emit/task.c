@@ -99,10 +99,10 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
     const bool members = emit_has_members(x, a), rows = emit_of_rows(x, a) && !emit_strided_rows(x, a),
                b = task_fixes(x, SIZE_BATCH) && !reads_all(x, a, SIZE_BATCH),
                g = task_fixes(x, SIZE_KV_HEADS) && !reads_all(x, a, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
-    const char *strides = strides_of(x, a),
-               *head = !members ? "g"
-                       : m      ? "(g * members + m)"
-                                : "g * members",
+    const char *strides = strides_of(x, a), *index = emit_head_index(x, a, "g"),
+               *head = !members ? index
+                       : m      ? arena_printf(arena, "(%s * members + m)", index)
+                                : arena_printf(arena, "%s * members", index),
                *made = "";
     if (emit_sums_of_queries(x, a))
         return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q * %lld", name, head,

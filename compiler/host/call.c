@@ -53,7 +53,8 @@ double call_array_bytes(const struct attn_kernel *kernel, const struct attn_prob
     const bool keys = role == ROLE_K || role == ROLE_V || role == ROLE_DK || role == ROLE_DV,
                values = role == ROLE_V || role == ROLE_DV || role == ROLE_OUT || role == ROLE_DOUT;
     if (kernel->values_are_keys && keys && values) return 0;
-    double rows = (double)p->batch * (keys ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
+    const int64_t given = values ? 0 : p->key_heads, heads = given ? given : keys ? p->kv_heads : p->heads;
+    double rows = (double)p->batch * (double)heads * (double)(keys ? p->n_k : p->n_q);
     return rows * (double)(values ? kernel->value_dim : kernel->head_dim) * (double)attn_dtype_size(kernel->dtype);
 }
 

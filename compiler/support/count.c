@@ -67,7 +67,10 @@ const char *heads_add(const char *at, struct head_counts *h)
     const int64_t max = 1 << 20;
     const char *end = count_read(at, &h->heads);
     h->kv_heads = h->heads;
+    h->key_heads = 0;
     if (end && *end == '/') end = count_read(end + 1, &h->kv_heads);
+    if (end && *end == '/') end = count_read(end + 1, &h->key_heads);
+    if (end && h->key_heads && (h->kv_heads != h->heads || h->heads % h->key_heads != 0)) return NULL;
     return end && h->heads <= max && h->heads % h->kv_heads == 0 ? end : NULL;
 }
 

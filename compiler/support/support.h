@@ -83,13 +83,13 @@ struct lengths {
     int64_t length[MAX_LENGTHS];
 };
 struct head_counts {
-    int64_t heads, kv_heads;
+    int64_t heads, kv_heads, key_heads; /* key_heads: heads of q and k if v has more, or 0 */
 };
 
 /* These functions parse the start of `text`. Each returns the position after the parsed part, or NULL.
    - count_read: a positive integer such as 3, 4k (4 * 1024) or 1M (1024 * 1024)
    - lengths_add: a length such as 1000, or a range. 4k..32k is 4k, 8k, 16k, 32k.
-   - heads_add: heads, or heads/kv_heads, such as 8/2 */
+   - heads_add: heads, heads/kv_heads such as 8/2, or heads/kv_heads/key_heads such as 8/8/2 */
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct head_counts *out);

@@ -61,7 +61,7 @@ extern int softmax_is_gnu_c;
 /* Return values of kernels; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of
-                             kv_heads. With 'delta', heads must equal kv_heads */
+                             kv_heads or key_heads. With 'delta' or key_heads, heads must equal kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -125,8 +125,11 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        a kernel of f64. Its strides are `statistics_at`. Each row has one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
-                       by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind;    /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
+                          by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t key_heads; /* the number of heads of q and k, if they have fewer heads than v. 0 means H and G heads.
+                          Otherwise H must equal G and be a multiple of it: head h of v and out uses head
+                          h / (H / key_heads) of q and k. dq and dk are sums over these heads */
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -326,17 +329,22 @@ static __attribute__((unused)) int attn_problem_check(const struct attn_problem 
     struct attn_problem p = *problem;
     if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
     if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
+    if (p.key_heads < 0 || (p.key_heads > 0 && (p.heads != p.kv_heads || p.heads % p.key_heads != 0)))
+        return ATTN_EPROBLEM;
+    const int64_t of_q = p.key_heads ? p.key_heads : p.heads, of_k = p.key_heads ? p.key_heads : p.kv_heads;
     const struct {
         struct attn_strides *strides;
-        bool of_queries, written;
-        int64_t dim;
-    } array[] = {{&p.q, true, false, head_dim},   {&p.k, false, false, head_dim},    {&p.v, false, false, value_dim},
-                 {&p.out, true, true, value_dim}, {&p.dout, true, false, value_dim}, {&p.dq, true, true, head_dim},
-                 {&p.dk, false, true, head_dim},  {&p.dv, false, true, value_dim}};
+        int64_t heads, rows, dim;
+        bool written;
+    } array[] = {
+        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, head_dim, false},
+        {&p.v, p.kv_heads, p.n_k, value_dim, false}, {&p.out, p.heads, p.n_q, value_dim, true},
+        {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
+        {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
+    };
     int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p.batch, array[a].of_queries ? p.heads : p.kv_heads,
-                              array[a].of_queries ? p.n_q : p.n_k, array[a].dim, array[a].written);
+        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written);
     if (!error && filled) *filled = p;
     return error;
 }
@@ -422,6 +430,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -1038,9 +1047,9 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1175,7 +1184,7 @@ TARGET_v4 APART void softmax_few_begin_v4(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1236,7 +1245,7 @@ TARGET_v4 APART void softmax_few_keys_v4(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2009,9 +2018,9 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2150,7 +2159,7 @@ TARGET_v3 APART void softmax_few_begin_v3(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2211,7 +2220,7 @@ TARGET_v3 APART void softmax_few_keys_v3(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2968,9 +2977,9 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3109,7 +3118,7 @@ APART void softmax_few_begin_any(const struct call *call, int64_t task, const st
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3168,7 +3177,7 @@ APART void softmax_few_keys_any(const struct call *call, int64_t task, const str
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3614,6 +3623,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_forward(const struct attn_problem *problem, const struct softmax_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3622,6 +3634,7 @@ int softmax_forward(const struct attn_problem *problem, const struct softmax_par
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -73,7 +73,7 @@ class Problem(ctypes.Structure):
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
-        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('room', ctypes.c_int64 * 32)]
+        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""

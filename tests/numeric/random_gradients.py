@@ -7,6 +7,7 @@ random_gradients.py ATTNC [--count N] [--seed N] [--only CASE] [--spec FILE]
 - For a random direction u of q, k, v or a learned parameter, <gradient, u> must be the slope of <out, dout>
   along u.
 - A call for some of the gradients, on another number of threads, must give the same bits.
+- With fewer heads of q and k than of v, results must have the bits of a call with repeated heads.
 - Lengths are near that of a tile. Heads are grouped. There may be more or fewer queries than keys.
 - Another spec is drawn if attnc has no gradients, or if differences at several steps disagree. Differences
   disagree near a kink, and where weights nearly cancel.
@@ -157,17 +158,17 @@ class Function:
     def saves(problem, saved):
         if saved is not None and saved.size: problem.saved, problem.saved_bytes = saved.ctypes.data, saved.size
 
-    def forward(self, arrays, saved=None):
-        problem, out = Problem(*self.shape, threads=self.threads), self.room(self.dout.shape)
+    def forward(self, arrays, saved=None, key_heads=0):
+        problem, out = Problem(*self.shape, threads=self.threads, key_heads=key_heads), self.room(self.dout.shape)
         self.saves(problem, saved)
         self.call('forward', problem, arrays, out)
         return out
 
-    def gradient(self, wanted=None, threads=0):
+    def gradient(self, wanted=None, threads=0, arrays=None, key_heads=0):
         """Returns all gradients, or only the wanted ones, as {name: gradient}."""
-        problem, arrays = Problem(*self.shape, threads=self.threads), self.arrays
+        problem, arrays = Problem(*self.shape, threads=self.threads, key_heads=key_heads), arrays or self.arrays
         saved = self.room(self.sizes['saved'](ctypes.byref(problem)), np.uint8)
-        out = self.forward(arrays, saved)
+        out = self.forward(arrays, saved, key_heads)
         self.saves(problem, saved)
         made = {name: self.room(arrays[name].shape) for name in ['q', 'k', 'v', *self.learned]
                 if wanted is None or name in wanted}
@@ -195,6 +196,21 @@ def slope(function, name, direction):
     return second, abs(first - second), sizes
 
 
+def shared(function, heads, rng):
+    """Compares calls in which heads of v share heads of q and k with calls in which these are repeated."""
+    key_heads = rng.choice([n for n in range(1, heads) if heads % n == 0])
+    fewer = function.arrays | {n: np.ascontiguousarray(function.arrays[n][:, ::heads // key_heads]) for n in 'qk'}
+    repeated = fewer | {n: fewer[n].repeat(heads // key_heads, 1) for n in 'qk'}
+    if function.forward(fewer, None, key_heads).tobytes() != function.forward(repeated).tobytes():
+        raise Wrong('shared heads', 'out has other bits with %d heads of q and k for %d of v' % (key_heads, heads))
+    some, all_of = function.gradient(None, 0, fewer, key_heads), function.gradient(None, 0, repeated)
+    for name, gradient in all_of.items():
+        if name in 'qk':
+            gradient = sum(gradient[:, n::heads // key_heads] for n in range(heads // key_heads))
+        if not np.array_equal(gradient, some[name], equal_nan=True):
+            raise Wrong('shared heads by ' + name, 'other numbers with %d heads of q and k for %d of v' % (key_heads, heads))
+
+
 def compared(d, folder, kernel):
     """Compares the gradients of all arrays. Returns the number of arrays that could be judged."""
     spec = definitions.load(folder + '/spec.yaml')
@@ -211,6 +227,7 @@ def compared(d, folder, kernel):
     for name, gradient in function.gradient(some, rng.integers(1, 5)).items():
         if gradient.tobytes() != made[name].tobytes():
             raise Wrong('by %s where some are wanted' % name, 'other bits where those by %s are' % ', '.join(some))
+    if d['heads'] == d['kv_heads'] > 1: shared(function, d['heads'], rng)
     for name, gradient in made.items():
         direction = rng.standard_normal(gradient.shape)
         wanted, apart, terms = slope(function, name, direction)

@@ -43,6 +43,16 @@ def masked(**more):
     return made, seen
 
 
+def of_fewer_keys():
+    """Returns a kernel, arrays q, k, v and parameters, where q and k have 2 heads and v has 4, and a function that
+    repeats heads."""
+    made = small('gated_deltanet', emit='[forward, backward, decode]')
+    rng = np.random.default_rng(4)
+    inputs = [rng.standard_normal((2, heads, 30, 8), np.float32) for heads in (2, 2, 4)]
+    given = {'gate': -rng.random((2, 4, 30), np.float32), 'beta': rng.random((2, 4, 30), np.float32)}
+    return made, inputs, given, lambda q, k, v: (q.repeat(2, 1), k.repeat(2, 1), v)
+
+
 def arrays(dtype='float32', B=2, H=4, G=2, n=5, m=7, D=8, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape).astype(dtype) for shape in ((B, H, n, D), (B, G, m, D), (B, G, m, D))]

@@ -45,6 +45,15 @@ def forward_and_jit(folder):
 
 
 @case
+def v_may_have_more_heads(folder):
+    made, one, given, repeated = of_fewer_keys()
+    two = repeated(*one)
+    close(made(*map(jnp.asarray, one), **given), made(*two, **given), 0, 'forward')
+    of_one, of_two = (jax.jit(jax.grad(square(lambda *a: made(*a, **given)), (0, 1, 2)))(*map(jnp.asarray, a)) for a in (one, two))
+    same(of_one, [a[:, ::2] + a[:, 1::2] if n < 2 else a for n, a in enumerate(of_two)], 1e-5, 'gradients')
+
+
+@case
 def dot_product_attention_is_as_jax_nn(folder):
     ours, jaxs = attnc.jax.dot_product_attention, jax.nn.dot_product_attention
     draw = np.random.default_rng(0)

@@ -634,6 +634,34 @@ def states_take_rows_of_arrays(folder):
 
 
 @case
+def v_may_have_more_heads(folder):
+    made, (q, k, v), given, repeated = of_fewer_keys()
+    wanted = made(*repeated(q, k, v), **given)
+    for _ in range(2):   # the second call skips checks of the first
+        close(made(q, k, v, **given), wanted, 0, 'forward')
+    saved = attnc.Saved()
+    out = made(q, k, v, saved=saved, **given)
+    gradients = made.backward(q, k, v, out, out, saved=saved, **given)
+    others = made.backward(*repeated(q, k, v), wanted, wanted, **given)
+    for name, gradient, other in zip(gradients._fields, gradients, others):
+        if name in ('dq', 'dk'): other = other[:, ::2] + other[:, 1::2]
+        close(gradient, other, 0, name)
+    state = made.state(2)
+    for at, n in (0, 17), (17, 1), (18, 12):
+        piece = slice(at, at + n)
+        rows = {name: a[:, :, piece].copy() for name, a in given.items()}
+        close(state.extend(*(a[:, :, piece] for a in (q, k, v)), **rows), wanted[:, :, piece], 1e-6, 'rows %d' % at)
+        state = made.load_state(state.tobytes())
+    token = {name: a[:, :, :1].copy() for name, a in given.items()}
+    refuses(lambda: state.extend(*(a[:, :, :1] for a in repeated(q, k, v)), **token), ValueError,
+            'q has shape [2, 4, 1, 8]; expected [B, K, n, 8] with B = 2, K = 2')
+    refuses(lambda: made(q, k, v[:, :3], **given), ValueError,
+            'v has 3 heads and q and k have 2: v needs a multiple of the heads of q')
+    refuses(lambda: made(q, k[:, :1], v, **given), ValueError,
+            'k has shape [2, 1, 30, 8]; expected [B, K, n_k, 8] with B = 2, K = 2')
+
+
+@case
 def threads_that_extend_a_state_take_turns(folder):
     tokens = np.random.default_rng(0).standard_normal((4, 200, 1, 1, 1, 8)).astype('f4')
     state, barrier = small('softmax_causal').state(1, capacity=801), threading.Barrier(4)

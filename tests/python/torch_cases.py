@@ -52,6 +52,26 @@ def values_are_keys(folder):
 
 
 @case
+def v_may_have_more_heads(folder):
+    made, inputs, given, _ = of_fewer_keys()
+    given = {name: torch.from_numpy(a) for name, a in given.items()}
+    one, two = ([torch.from_numpy(a).requires_grad_() for a in inputs] for _ in range(2))
+    repeated = [a.repeat_interleave(2, 1) if n < 2 else a for n, a in enumerate(two)]
+    wanted = made(*repeated, **given)
+    wanted.square().sum().backward()
+    for function in made, made, torch.compile(made, fullgraph=True):
+        out = function(*one, **given)
+        close(out.detach(), wanted.detach(), 0, 'forward')
+        for a in one: a.grad = None
+        out.square().sum().backward()
+        same([a.grad for a in one], [a.grad for a in two], 1e-5, 'gradients')
+    with torch.no_grad():
+        close(made(*one, **given), wanted.detach(), 0, 'without gradients')
+        vmapped = torch.func.vmap(lambda q, k, v, gate, beta: made(q, k, v, gate=gate, beta=beta))
+        close(vmapped(*(torch.stack([a, a]) for a in (*one, *given.values())))[1], wanted.detach(), 0, 'vmap')
+
+
+@case
 def gradients_are_those_of_pytorch(folder):
     made = small('softmax_causal')
     ours, theirs = tensors(grad=True), tensors(grad=True)

@@ -384,6 +384,12 @@ static void test_problem_strides(void)
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT_EQUAL(memcmp(&p, &filled, sizeof p), 0);
     p = by_default();
+    p.heads = p.kv_heads = 6;
+    p.key_heads = 2;
+    CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
+    CU_ASSERT(filled.q.batch == 1280 && filled.k.batch == 2560 && filled.dq.batch == 1280 && filled.dk.batch == 2560);
+    CU_ASSERT(filled.v.batch == 3840 && filled.out.batch == 1920 && filled.dv.batch == 3840);
+    p = by_default();
     p.k = (struct attn_strides){.row = 64}; /* all query heads share one key head */
     p.out = (struct attn_strides){.batch = 1920, .head = 32, .row = 192};
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
@@ -420,6 +426,8 @@ static void test_problem_sizes(void)
         {offsetof(struct attn_problem, kv_heads), 4, ATTN_EPROBLEM},
         {offsetof(struct attn_problem, kv_heads), 12, ATTN_EPROBLEM},
         {offsetof(struct attn_problem, kv_heads), 0, ATTN_EPROBLEM},
+        {offsetof(struct attn_problem, key_heads), -1, ATTN_EPROBLEM},
+        {offsetof(struct attn_problem, key_heads), 2, ATTN_EPROBLEM}, /* kv_heads is not heads */
         {offsetof(struct attn_problem, n_q), INT64_MAX, ATTN_ESIZE},
         {offsetof(struct attn_problem, n_k), INT64_MAX / 64, ATTN_ESIZE},
         {offsetof(struct attn_problem, batch), INT64_MAX / 512, ATTN_ESIZE},

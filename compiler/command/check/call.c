@@ -68,12 +68,15 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
 }
 
 /* Converts the sample's arrays to the kernel's types, and sets the kernel's pointers to them. */
-static int place_arrays(struct called *x, const struct sample *s)
+static int place_arrays(struct called *x, const struct sample *s, int64_t sharing)
 {
     for (int t = 0; t < s->tensors; t++) {
         x->array[t] = check_converted(&s->tensor[t], s->count[t], kernel_dtype(s->array[t]->dtype));
         x->tensors = t + 1;
         if (!x->array[t]) return ATTN_EMEMORY;
+        if (s->array[t]->shared && sharing > 1)
+            check_without_copies(x->array[t], (size_t)s->count[t] * attn_dtype_size(kernel_dtype(s->array[t]->dtype)),
+                                 x->problem.batch * x->problem.heads, sharing);
         check_set_array(x, s, t, x->array[t]);
     }
     return 0;
@@ -108,6 +111,7 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
                            .problem = {.batch = size->batch,
                                        .heads = size->kv_heads * size->members,
                                        .kv_heads = size->kv_heads,
+                                       .key_heads = c->sharing[sample] > 1 ? size->kv_heads / c->sharing[sample] : 0,
                                        .n_q = size->n_q,
                                        .n_k = size->n_k,
                                        .threads = c->o->threads}};
@@ -121,7 +125,7 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
                         (p->statistics || !s->statistics.elements)
                     ? 0
                     : ATTN_EMEMORY;
-    if (!error) error = place_arrays(out, s);
+    if (!error) error = place_arrays(out, s, c->sharing[sample]);
     if (!error && sample % 2 == 0) error = make_tables(out); /* in other samples, the kernel makes them */
     if (!error)
         error = kernel->forward(p, out->params, out->input[0], out->input[1], out->input[2], out->result, workspace);

@@ -141,7 +141,8 @@ static int64_t batch_of(int number, int64_t keys)
 }
 
 /* Sets the problem sizes, from --lengths and --heads or defaults. If there are many keys, there are few queries. */
-static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int *count)
+static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int64_t **sharing,
+                       int *count)
 {
     struct lengths lengths;
     struct bench_request heads;
@@ -149,10 +150,12 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
     if (!o->lengths && !o->heads) {
         *size = memcpy(arena_alloc(arena, sizeof sizes), sizes, sizeof sizes);
         *count = SIZES;
+        *sharing = arena_alloc(arena, SIZES * sizeof **sharing); /* 0 means 1 */
         return true;
     }
     if (!lengths_read(o, "1,7,97,290", &lengths) || !heads_read(o, &heads)) return false;
     *size = arena_alloc(arena, (size_t)(lengths.count * heads.heads) * sizeof **size);
+    *sharing = arena_alloc(arena, (size_t)(lengths.count * heads.heads) * sizeof **sharing);
     for (int k = 0; k < lengths.count; k++)
         for (int h = 0; h < heads.heads; h++) {
             const int64_t n = lengths.length[k], all = heads.head[h].heads;
@@ -164,6 +167,7 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
                 return false;
             }
             const int64_t batch = batch_of(*count, n * heads.head[h].kv_heads), queries = MAX_PAIRS / n / all / batch;
+            (*sharing)[*count] = heads.head[h].key_heads ? all / heads.head[h].key_heads : 1;
             (*size)[(*count)++] = (struct problem_size){.batch = batch,
                                                         .kv_heads = heads.head[h].kv_heads,
                                                         .members = all / heads.head[h].kv_heads,
@@ -194,12 +198,19 @@ static bool fit_sizes(const struct checking *c)
 }
 
 /* Adds a problem with FEW_QUERIES queries for each length, up to LONGEST, at which the kernel changes its version. */
-static bool add_sizes(struct checking *c, const struct problem_size *size, int count)
+static bool add_sizes(struct checking *c, const struct problem_size *size, const int64_t *sharing, int count)
 {
     const struct unit *p = c->p;
     const int64_t longest = p->spec->max_length && p->spec->max_length < LONGEST ? p->spec->max_length : LONGEST;
     c->size = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->size);
+    c->sharing = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->sharing);
     memcpy(c->size, size, (size_t)count * sizeof *size);
+    for (int n = 0; n < count + p->versions; n++) {
+        c->sharing[n] = n < count && sharing[n] > 1 ? sharing[n] : 1;
+        if (c->sharing[n] == 1 || !p->spec->values_are_keys) continue;
+        complain(c->o, "%s: with 'values: keys', k cannot have fewer heads than v", p->spec->name);
+        return false;
+    }
     c->sizes = c->of_passes = count;
     for (int k = 0; k < p->versions; k++) {
         const int64_t from = p->version[k].from;
@@ -278,6 +289,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
 {
     struct unit *const p = c->p;
     check_fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
+    check_share_heads(&c->sample[n], &c->size[n], c->sharing[n]);
     struct sample *const s = &c->sample[n];
     const char *wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (!wrong) wrong = corrected_tensor(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
@@ -313,7 +325,8 @@ static enum status make_gradients(struct checking *c)
     return STATUS_DONE;
 }
 
-static enum status check_unit(const struct options *o, struct unit *p, const struct problem_size *size, int count)
+static enum status check_unit(const struct options *o, struct unit *p, const struct problem_size *size,
+                              const int64_t *sharing, int count)
 {
     struct checking checking = {.o = o, .p = p, .good = true}, *c = &checking;
     uint64_t state = o->has_seed ? o->seed : 1;
@@ -326,7 +339,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     for (int t = 0; t < p->extends; t++) rounded |= rounds(p->extend[t].c->loops, p->extend[t].c->loops->body);
     for (int t = 0; t < p->of_prepareds; t++)
         rounded |= rounds(p->of_prepared[t]->loops, p->of_prepared[t]->loops->body);
-    if (!add_sizes(c, size, count)) return STATUS_USAGE;
+    if (!add_sizes(c, size, sharing, count)) return STATUS_USAGE;
     c->sample = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->sample);
     c->extended = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->extended);
     if (check_tells(c, true)) say_sizes(c);
@@ -334,6 +347,8 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     if (p->backwards && status == STATUS_DONE) status = make_gradients(c);
     if (status != STATUS_DONE) return status;
     if (c->good) check_passes(c);
+    for (int n = 0; n < c->sizes && p->backwards; n++)
+        check_add_heads(c->sample[n].gradients, p->arrays, c->sharing[n]);
     if (c->good) status = check_kernel(c);
     if (status == STATUS_MACHINE) return status;
     say_verdict(c);
@@ -348,13 +363,14 @@ int command_check(const struct options *o)
     }
     struct arena *arena = arena_new();
     struct problem_size *size;
+    int64_t *sharing;
     int count;
-    enum status worst = read_sizes(o, arena, &size, &count) ? STATUS_DONE : STATUS_USAGE;
+    enum status worst = read_sizes(o, arena, &size, &sharing, &count) ? STATUS_DONE : STATUS_USAGE;
     for (int k = 0; k < o->files && worst != STATUS_USAGE; k++) {
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);
         if (p) unit_warn(p, o);
-        if (p) status = check_unit(o, p, size, count);
+        if (p) status = check_unit(o, p, size, sharing, count);
         unit_free(p);
         if (status > worst) worst = status;
     }

@@ -34,7 +34,7 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     int64_t values_count;
     struct wanted out, statistics;        /* `statistics` has no elements if the kernel has no statistics */
     double *allowed, *statistics_allowed; /* the kernel's tolerance for each row */
-    const struct gradients *gradients;    /* NULL if they are not requested or not computed yet */
+    struct gradients *gradients;          /* NULL if they are not requested or not computed yet */
 };
 
 /* The expected gradients of a sample with respect to q, k, v and learned parameters. Arrays of doubles contain all
@@ -69,6 +69,7 @@ struct checking {
     /* Passes and the kernel use the first `of_passes` problems. Only the kernel uses the other problems. */
     struct problem_size *size;
     int of_passes, sizes;
+    int64_t *sharing; /* for each problem, how many heads of v share a head of q and of k */
     struct sample *sample;
     struct sample *extended; /* the samples with the expected output of extend, without dropout */
     bool linear;             /* true if the kernel has a linear form, so that tolerances are larger */
@@ -161,5 +162,14 @@ double check_as_stored(double x, enum dtype dtype);
    equal values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. If `sorted`
    is true, ids of documents ascend. (draw.c) */
 void check_fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state);
+
+/* Samples whose q and k have fewer heads than v (share.c). The interpreter gets each head several times. `heads` is the
+   number of heads of v, and `sharing` says how many of them share a head of q and of k.
+   - check_share_heads makes the sharing heads of the sample's q and k equal.
+   - check_without_copies removes the copies from an array of the kernel.
+   - check_add_heads adds the gradients of sharing heads, and their tolerances. */
+void check_share_heads(struct sample *s, const struct problem_size *size, int64_t sharing);
+void check_without_copies(void *array, size_t bytes, int64_t heads, int64_t sharing);
+void check_add_heads(struct gradients *g, const struct kernel_arrays *arrays, int64_t sharing);
 
 #endif

@@ -698,6 +698,11 @@ SAVED_VALUES
 }
 
 #endif
+#if SHARES
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+#endif
 #if VALUES_ARE_KEYS
 /* Like attn_problem_check, for kernels whose values are the first elements of the keys. The values get the strides
    of the keys. */
@@ -705,6 +710,7 @@ static int check_problem(const struct attn_problem *problem, int64_t head_dim, i
     struct attn_problem *filled)
 {
     struct attn_problem p = *problem;
+    if (p.key_heads) return ATTN_EPROBLEM; /* values have as many heads as keys */
     p.v = p.dv = (struct attn_strides){0, 0, 0};
     const int error = attn_problem_check(&p, head_dim, value_dim, filled);
     if (!error) filled->v = filled->k;
@@ -720,6 +726,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (error) return error;
 #if SAME_HEADS
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+#endif
+#if SHARES
+    call.sharing = sharing_of(&call.p);
 #endif
 #if SEEDED
     if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
@@ -922,11 +931,62 @@ SUMS_VALUES
 }
 
 #endif
+#if SHARES
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(HEAD_DIM * sizeof(STORED), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (STORED *)(void *)at;
+    if (call->dk) call->dk = (STORED *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * HEAD_DIM, p.n_q * HEAD_DIM, HEAD_DIM};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * HEAD_DIM, p.n_k * HEAD_DIM, HEAD_DIM};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(STORED *to, int64_t row, const STORED *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * HEAD_DIM; at += HEAD_DIM, to += row) {
+        REAL sum[HEAD_DIM] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < HEAD_DIM; d++) sum[d] += WIDENED(from[h * n * HEAD_DIM + at + d]);
+        for (int64_t d = 0; d < HEAD_DIM; d++) to[d] = NARROWED(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * HEAD_DIM;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
+#endif
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), SAVED_COUNT + ROW_SUM_COUNT);
+#if SHARES
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
+#endif
 #if IN_ORDER
     bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
 #endif
@@ -981,6 +1041,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     struct call call = {.params = params, GRADIENT_VALUES};
     int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
+#if SAME_HEADS
+    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+#endif
 #if SEEDED
     if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
 #endif
@@ -990,6 +1053,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
 #if !TOTALS
     (void)gradients;
     if (call.p.batch == 0) return 0;
+#endif
+#if SHARES
+    call.sharing = sharing_of(&call.p);
 #endif
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (GRADIENT_OF_KEYS_MISSING)))
@@ -1012,14 +1078,21 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+#if SHARES
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+#endif
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
 #if SAVED_COUNT
 #if FEW
     const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
 #else
     const int kept = problem->saved && version(call.p.n_k).saves;
 #endif
-    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
 #endif
     set_row_sums(&call, rows);
     unsigned char *next = rows + ROW_SUM_COUNT * row_bytes(problem);
@@ -1048,6 +1121,13 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
 #endif
 PART_CALLS
+#if SHARES
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * HEAD_DIM};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
+#endif
     return error;
 }
 

@@ -41,6 +41,13 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct SPEC_params *params;
     ARRAY_MEMBERS
+#if SHARES
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+#if BACKWARD
+    STORED *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
+#endif
+#endif
 #if TILES
     struct mask_tiles mask_tiles[TILES]; /* the tables of TILED_NAMES */
 #endif

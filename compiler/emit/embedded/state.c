@@ -17,6 +17,7 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -47,12 +48,16 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {KEPT_ROW_BYTES};
 
+/* Returns the number of heads of k. */
+static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
+
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
 {
     const int64_t of_array[GIVEN] = {KEPT_HEADS};
     (void)heads;
     (void)kv_heads;
+    (void)key_heads;
     return of_array[array];
 }
 
@@ -107,7 +112,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -214,7 +219,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 3;
+    header->format = 4;
     header->byte_order = 0x01020304;
     header->fingerprint = FINGERPRINT;
     header->dtype = DTYPE;
@@ -223,6 +228,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
+    header->key_heads = heads_of_keys(p);
 #if BY_CAPACITY
     if (p->capacity < 0) return ATTN_EPROBLEM;
 #if MAX_LENGTH
@@ -244,7 +250,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->chunk = this->chunk;
     header->kept = (int64_t)this->kept;
 #endif
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
+        .key_heads = p->key_heads};
     const int error = attn_problem_check(&cache, HEAD_DIM, VALUE_DIM, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
@@ -258,7 +265,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     bytes = bytes_plus(bytes, this->join_work);
 #endif
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads, header->key_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -289,7 +296,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -472,7 +479,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
 #endif
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -609,6 +616,9 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
         const int64_t tasks = this->tile == 0 ? problem->kv_heads : problem->heads;
         const size_t kept = bytes_of_sequence(problem, this);
         struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept, .folded = from->kept + (size_t)b * kept};
+#if SHARES
+        call.sharing = sharing_of(problem);
+#endif
         call.p.n_k = summed;
 #if NUMBERED
         call.first_sequence = b;
@@ -831,7 +841,10 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     set_rows(&keys, from);
     keys.out = (STORED *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads;
+    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
+#if SHARES
+    keys.sharing = 1;
+#endif
     keys.p.n_q = n;
     keys.p.n_k = length + n;
     if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
@@ -1037,6 +1050,9 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+#if SHARES
+    call.sharing = sharing_of(&call.p);
+#endif
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
 #if IDS_OF_CAPACITY

@@ -77,7 +77,8 @@ class _Attend(torch.autograd.Function):
                 q: Tensor, k: Tensor, v: Tensor, *tensors: Tensor) -> Tensor:
         binding, again = kernel._with_gradients(), _calls().known(key)
         if again is None:
-            rows = q.shape[0] * q.shape[1] * q.shape[2]
+            heads = q.shape[1] if kernel.values_are_keys else max(q.shape[1], v.shape[1])
+            rows = q.shape[0] * heads * q.shape[2]
             sums = torch.float64 if kernel.dtype == "f64" else torch.float32
             saved = torch.zeros(saved_size(kernel, rows), dtype=sums)
             detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}

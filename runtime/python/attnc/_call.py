@@ -23,7 +23,7 @@ _DTYPES = ("f32", "bf16", "f16", "f64", "i32", "u8")  # enum attn_dtype
 
 _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
     -1: (ValueError, "a size or stride of the problem is negative or too small, or heads is not a multiple of "
-                     "kv_heads"),
+                     "kv_heads or key_heads"),
     -2: (ValueError, "an array is missing"),
     -3: (ValueError, "a parameter is missing"),
     -4: (MemoryError, "the workspace is too small"),
@@ -291,6 +291,23 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
         wanted = ", ".join(map(str, shape))
         raise ValueError(f"{name} has shape {array.shape}; expected [{wanted}]{' with ' + known if known else ''}")
     sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
+
+
+def words_of_heads(q: Any, v: Any) -> tuple[str, str]:
+    """Returns the names of the sizes that are the number of heads of q and of k. If v has more heads than q, both are
+    K, and v and the result have H = G heads."""
+    of_q, of_v = (getattr(a, "shape", ()) for a in (q, v))
+    return ("K", "K") if len(of_q) == len(of_v) == 4 and of_v[1] > of_q[1] else ("H", "G")
+
+
+def check_heads(sizes: dict[str, int]) -> None:
+    """Sets the size H if v has more heads than q. Raises ValueError if the numbers of heads do not fit."""
+    if "K" in sizes:
+        sizes["H"] = sizes["G"]
+        if sizes["K"] == 0 or sizes["H"] % sizes["K"]:
+            raise ValueError(f"v has {sizes['H']} heads and q and k have {sizes['K']}: v needs a multiple of the heads of q")
+    elif sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
+        raise ValueError(f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
 
 
 def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
@@ -774,8 +791,9 @@ class Binding:
         call.take_parameters(given)
         targets, parameters = [], (ctypes.c_void_p * (len(self.learned) + 1))()
         shape: tuple[int | str, ...]
-        for name, like, like_array, shape in (("dq", q, arrays[0], ("B", "H", "n_q", self.head_dim)),
-                                              ("dk", k, arrays[1], ("B", "G", "n_k", self.head_dim)),
+        of_q, of_k = ("K", "K") if "K" in call.sizes else ("H", "G")
+        for name, like, like_array, shape in (("dq", q, arrays[0], ("B", of_q, "n_q", self.head_dim)),
+                                              ("dk", k, arrays[1], ("B", of_k, "n_k", self.head_dim)),
                                               ("dv", v, arrays[2], ("B", "G", "n_k", self.value_dim))):
             made = call.writes(name, gradients.get(name), like, like_array, shape) if name in wanted else None
             targets.append(made and made.address)
@@ -842,15 +860,22 @@ class _Call:
 
     def inputs(self, q: Any, k: Any, v: Any) -> list[_Array]:
         """Adds q, k and v, and sets the problem's sizes."""
-        D, E = self.binding.head_dim, self.binding.value_dim
-        arrays = [self.reads("q", q, ("B", "H", "n_q", D)), self.reads("k", k, ("B", "G", "n_k", D))]
-        arrays.append(arrays[1] if self.binding.values_are_keys else self.reads("v", v, ("B", "G", "n_k", E)))
-        sizes = self.sizes
-        if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
-            raise ValueError(
-                f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
+        arrays = self.heads_of(q, k, v, "n_q", "n_k")
         for field, word in zip(("batch", "heads", "kv_heads", "n_q", "n_k"), ("B", "H", "G", "n_q", "n_k")):
-            setattr(self.problem, field, sizes[word])
+            setattr(self.problem, field, self.sizes[word])
+        return arrays
+
+    def heads_of(self, q: Any, k: Any, v: Any, rows_of_q: str, rows_of_k: str) -> list[_Array]:
+        """Adds q, k and v, whose numbers of rows have these names. Checks their heads, and sets the problem's
+        key_heads."""
+        D, E = self.binding.head_dim, self.binding.value_dim
+        of_q, of_k = ("H", "G") if self.binding.values_are_keys else words_of_heads(q, v)
+        if "H" in self.sizes:  # of a state
+            of_q, of_k = ("K", "K") if "K" in self.sizes else ("H", "G")
+        arrays = [self.reads("q", q, ("B", of_q, rows_of_q, D)), self.reads("k", k, ("B", of_k, rows_of_k, D))]
+        arrays.append(arrays[1] if self.binding.values_are_keys else self.reads("v", v, ("B", "G", rows_of_k, E)))
+        check_heads(self.sizes)
+        self.problem.key_heads = self.sizes.get("K", 0)
         return arrays
 
     def take_parameters(self, given: Mapping[str, Any]) -> None:

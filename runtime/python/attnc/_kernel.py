@@ -304,8 +304,9 @@ class Kernel:
         """Attention of q over k and v.
 
         q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]. H is a multiple of G, and query head h reads head
-            h // (H // G) of k and v. The arrays are NumPy arrays, PyTorch tensors or JAX arrays of `dtype`. An array
-            that is not contiguous along its last axis is copied, with a warning at the first copy. A kernel whose
+            h // (H // G) of k and v. If v has more heads than q and k, the result has as many as v: head h of v
+            belongs to head h // (H // K) of the K heads of q and k. The arrays are NumPy arrays, PyTorch tensors or JAX
+            arrays of `dtype`. An array that is not contiguous along its last axis is copied, with a warning at the first copy. A kernel whose
             values are its keys (`values_are_keys`) takes no v.
         out: [B, H, n_q, E], overwritten if given (NumPy, or a tensor without gradients), else allocated
         seed: generates the random parameters that are not given, with the same values on every machine; also the seed

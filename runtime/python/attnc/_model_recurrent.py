@@ -66,15 +66,16 @@ def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, r
 def recurrence(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor],
                state: Optional[Tensor], wants_state: bool) -> Tuple[Tensor, Optional[Tensor]]:
     """Computes the recurrence for float32 arrays [B, H, n, …]. Returns its results and the last state [B, H, D, E].
+    Query and key may have fewer heads than the other arrays.
 
     gate: logarithms of the decays, [B, H, n] or [B, H, n, D]
     rate: [B, H, n], with the delta rule
 
     A state enters as D more tokens, whose keys are the unit vectors and whose values are its rows. The last state is
     the result for the unit vectors as queries, which come after the last token and change nothing."""
-    batch, heads, n, size = key.shape
+    batch, heads, n, size = *value.shape[:3], key.shape[3]
     before, after = 0 if state is None else size, size if wants_state else 0
-    unit = torch.eye(size, dtype=key.dtype).expand(batch, heads, size, size)
+    unit = torch.eye(size, dtype=key.dtype).expand(batch, key.shape[1], size, size)
     nothing = value.new_zeros(batch, heads, size, value.shape[3])
     parts = [torch.zeros_like(unit), query, unit], [unit, key, torch.zeros_like(unit)], [state, value, nothing]
     first, end = 0 if before else 1, 3 if after else 2
@@ -92,8 +93,8 @@ def _fits(n: int, *arrays: Any) -> bool:
     return n >= _SHORT and all(a is None or a.device.type == "cpu" and a.dtype != torch.float64 for a in arrays)
 
 
-def _by_heads(a: Tensor, heads: int) -> Tensor:
-    """Returns [B, n, heads of keys, …] as float32 [B, heads, n, …]."""
+def _by_heads(a: Tensor, heads: int = 0) -> Tensor:
+    """Returns [B, n, heads of keys, …] as float32 [B, heads of keys, n, …], or repeated as [B, heads, n, …]."""
     members = heads // a.shape[2]
     return (a.repeat_interleave(members, dim=2) if members > 1 else a).transpose(1, 2).float()
 
@@ -111,7 +112,8 @@ def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]
                 query, key, value, g=g, beta=beta, chunk_size=chunk_size, initial_state=initial_state,
                 output_final_state=output_final_state, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
                 cu_seqlens=cu_seqlens, **more)
-        q, k, v, gate, rate = (_by_heads(a, value.shape[2]) for a in (query, key, value, g, beta))
+        q, k, v, rate = (_by_heads(a) for a in (query, key, value, beta))
+        gate = _by_heads(g, value.shape[2])
         state = None if initial_state is None else initial_state.float()
         out, last = recurrence(Rule(True, by_element, use_qk_l2norm_in_kernel), q, k, v, gate, rate, state, output_final_state)
         return (out * query.shape[3] ** -0.5).transpose(1, 2).to(query.dtype).contiguous(), last
@@ -133,8 +135,8 @@ def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
                             return_final_states=return_final_states, **more)
         step = dt if dt_bias is None else dt + dt_bias.to(dt.dtype)
         step = (F.softplus(step) if dt_softplus else step).clamp(*dt_limit).float()
-        inputs, heads = hidden_states.float(), hidden_states.shape[2]
-        q, k, v, gate = (_by_heads(a, heads) for a in (C, B, inputs * step[..., None], A.float() * step))
+        inputs = hidden_states.float()
+        q, k, v, gate = (_by_heads(a) for a in (C, B, inputs * step[..., None], A.float() * step))
         state = None if initial_states is None else initial_states.float().transpose(2, 3)
         out, last = recurrence(Rule(False, False, False), q, k, v, gate, None, state, return_final_states)
         made = out.transpose(1, 2)

@@ -15,7 +15,8 @@ from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _
 if TYPE_CHECKING:
     from ._kernel import Kernel
 
-_HEADER = struct.Struct("=112x4q32xq")  # struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind
+# struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads
+_HEADER = struct.Struct("=112x4q32xq8xq")
 
 
 def _zeros(size: int) -> Any:
@@ -54,7 +55,7 @@ class State:
                  rewind: int, seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
         self.kernel, self.batch, self.capacity, self.start, self.rewind = kernel, batch, capacity, start, rewind
         self._binding, self._seed, self._threads, self._given = binding, seed, threads, given
-        self._heads: tuple[int, int] | None = None
+        self._heads: tuple[int, int, int] | None = None  # H, G, and the heads of k if it has fewer than v, or 0
         self._memory: Any = None
         self._calls = Calls()
         self._lock = threading.RLock()
@@ -72,14 +73,16 @@ class State:
         call.problem.start, call.problem.rewind = self.start, self.rewind
         call.sizes["B"], call.sizes["n_k"] = self.batch, self.capacity
         if self._heads:
-            call.sizes["H"], call.sizes["G"] = call.problem.heads, call.problem.kv_heads = self._heads
+            heads, kv_heads, key_heads = self._heads
+            call.problem.heads, call.problem.kv_heads, call.problem.key_heads = self._heads
+            call.sizes.update({"H": heads, "G": kv_heads, **({"K": key_heads} if key_heads else {})})
             call.problem.state_bytes = len(self._memory) - 64
         return call
 
-    def _take(self, heads: int, kv_heads: int, saved: bytes | None = None) -> None:
+    def _take(self, heads: int, kv_heads: int, key_heads: int, saved: bytes | None = None) -> None:
         """Allocates the memory, with empty sequences or a saved state."""
         call = self._call()
-        call.problem.heads, call.problem.kv_heads = heads, kv_heads
+        call.problem.heads, call.problem.kv_heads, call.problem.key_heads = heads, kv_heads, key_heads
         kernel, problem = self._binding.kernel, ctypes.byref(call.problem)
         size = kernel.state(problem)
         if not size:
@@ -91,7 +94,7 @@ class State:
             self._binding.check(kernel.state_init(problem, _aligned(memory)))
         else:
             ctypes.memmove(_aligned(memory), saved, size)
-        self._memory, self._heads = memory, (heads, kv_heads)
+        self._memory, self._heads = memory, (heads, kv_heads, key_heads)
 
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
         """Returns a key for extend(). Calls with equal keys differ only in addresses. Returns None if all arrays must
@@ -136,19 +139,15 @@ class State:
         if known is not None:
             return known.call(q, k, v)
         binding, call = self._binding, self._call(threads)
-        D, E = binding.head_dim, binding.value_dim
-        arrays = [call.reads("q", q, ("B", "H", "n", D)), call.reads("k", k, ("B", "G", "n", D))]
-        arrays.append(arrays[1] if binding.values_are_keys else call.reads("v", v, ("B", "G", "n", E)))
+        arrays = call.heads_of(q, k, v, "n", "n")
         heads, kv_heads, n = call.sizes["H"], call.sizes["G"], call.sizes["n"]
-        if kv_heads == 0 or heads % kv_heads:
-            raise ValueError(f"q has {heads} heads and k has {kv_heads}: q needs a multiple of the heads of k")
-        target = call.writes("out", out, q, arrays[0], ("B", "H", "n", E))
+        target = call.writes("out", out, q, arrays[0], ("B", "H", "n", binding.value_dim))
         if statistics is not False:
             call.writes_statistics(statistics, q, arrays[0], "n")
         call.tokens = "n"
         call.take_parameters({**self._given, **{names[word]: value for word, value in rows.items()}})
         if self._heads is None:
-            self._take(heads, kv_heads)
+            self._take(heads, kv_heads, call.problem.key_heads)
         problem = call.problem
         problem.heads, problem.kv_heads, problem.n_q, problem.n_k = heads, kv_heads, n, n
         problem.state_bytes = len(self._memory) - 64
@@ -252,7 +251,7 @@ class State:
                      self._threads, self._given)
         with self._lock:
             if self._heads:
-                made._take(self._heads[0], self._heads[1], self.tobytes())
+                made._take(*self._heads, self.tobytes())
         return made
 
     def tobytes(self) -> bytes:
@@ -274,10 +273,10 @@ def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: 
     data = bytes(data)
     if len(data) < _HEADER.size:
         binding.check(-12)
-    batch, heads, kv_heads, capacity, rewind = _HEADER.unpack_from(data)
-    if min(batch, heads, kv_heads, capacity, rewind) < 0:
+    batch, heads, kv_heads, capacity, rewind, key_heads = _HEADER.unpack_from(data)
+    if min(batch, heads, kv_heads, capacity, rewind, key_heads) < 0:
         binding.check(-12)
     made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, seed, threads, given)
-    made._take(heads, kv_heads, data)
+    made._take(heads, kv_heads, key_heads if key_heads < kv_heads else 0, data)
     made.lengths  # the kernel raises an exception for damaged bytes
     return made

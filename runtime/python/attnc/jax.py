@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import _INTEGERS, Binding, MaskTiles, _is_number, own_team_path, processors, size_of
+from ._call import (_INTEGERS, Binding, MaskTiles, _is_number, check_heads, own_team_path, processors, size_of,
+                    words_of_heads)
 from ._compiler import CompilerError, compiler
 from ._kernel import Kernel
 
@@ -132,17 +133,17 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
     def has_batch(number: int) -> bool:
         return number < 3 or number >= 3 + len(shapes) or shapes[number - 3][:1] == ("B",)
 
-    def out_of(q: Any) -> Any:
-        return _array((*q.shape[:3], kernel.value_dim), q.dtype)
+    def out_of(q: Any, v: Any) -> Any:
+        return _array((q.shape[0], max(q.shape[1], v.shape[1]), q.shape[2], kernel.value_dim), q.dtype)
 
     def forward(*arrays: Any) -> Any:
-        return _foreign(kernel._binding, kernel.library, (out_of(arrays[0]),), *arrays)
+        return _foreign(kernel._binding, kernel.library, (out_of(arrays[0], arrays[2]),), *arrays)
 
     def saving(*arrays: Any) -> Any:
-        q = arrays[0]
-        size = _saved_size(kernel, q.shape[0] * q.shape[1] * q.shape[2])
+        out = out_of(arrays[0], arrays[2])
+        size = _saved_size(kernel, out.shape[0] * out.shape[1] * out.shape[2])
         saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
-        return _foreign(kernel._with_gradients(), kernel._gradient_library(), (out_of(q), saved), *arrays)
+        return _foreign(kernel._with_gradients(), kernel._gradient_library(), (out, saved), *arrays)
 
     learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype not in _INTEGERS]
 
@@ -214,13 +215,13 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
     seed = kernel.seed if seed is None else seed
     sizes: dict[str, int] = {}
     D, E = kernel.head_dim, kernel.value_dim
-    inputs = [("q", q, ("B", "H", "n_q", D)), ("k", k, ("B", "G", "n_k", D)), ("v", v, ("B", "G", "n_k", E))]
+    of_q, of_k = ("H", "G") if kernel.values_are_keys else words_of_heads(q, v)
+    inputs = [("q", q, ("B", of_q, "n_q", D)), ("k", k, ("B", of_k, "n_k", D)), ("v", v, ("B", "G", "n_k", E))]
     for name, array, shape in inputs[:2] if kernel.values_are_keys else inputs:
         _check(kernel, sizes, name, array, kernel.dtype, shape)
     if kernel.values_are_keys:
         v = jnp.zeros((sizes["B"], 1, 1, 1), q.dtype)  # the kernel ignores it
-    if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
-        raise ValueError(f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
+    check_heads(sizes)
     drawn: Mapping[str, Any] = {}
     if any(p.from_seed and given[p.name] is None for p in kernel.parameters):
         if seed is None:

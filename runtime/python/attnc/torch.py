@@ -13,7 +13,8 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from ._autograd import Kept, is_undisturbed, saved_size
-from ._call import _INTEGERS, MaskTiles, _has_tangent, _is_number, key_of, key_of_tensors
+from ._call import (_INTEGERS, MaskTiles, _has_tangent, _is_number, key_of, key_of_tensors,
+                    words_of_heads)
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
@@ -71,12 +72,17 @@ def drawn_seed() -> Tensor:
     return torch.randint(1, 2**63 - 1, (), dtype=torch.int64, device="cpu")
 
 
+def _heads(kernel: Kernel, q: Tensor, v: Tensor) -> int:
+    """Returns the number of heads of the result."""
+    return (q if kernel.values_are_keys or words_of_heads(q, v)[0] == "H" else v).shape[1]
+
+
 @torch.library.custom_op("attnc::forward", mutates_args=())
 def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
              saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     binding = made._with_gradients() if saves else made._binding
-    rows = q.shape[0] * q.shape[1] * q.shape[2] if saves and q.dim() == 4 else 0
+    rows = q.shape[0] * _heads(made, q, v) * q.shape[2] if saves and q.dim() == 4 else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
     saved = torch.zeros(saved_size(made, rows) if saves else 0, dtype=sums)
     out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters), _seed(seed, drawn), None,
@@ -89,9 +95,10 @@ def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optiona
       saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     _check(made, q, k, v)
-    size = saved_size(made, q.shape[0] * q.shape[1] * q.shape[2]) if saves else 0
+    heads = _heads(made, q, v)
+    size = saved_size(made, q.shape[0] * heads * q.shape[2]) if saves else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
-    return q.new_empty((q.shape[0], q.shape[1], q.shape[2], made.value_dim)), q.new_empty((size,), dtype=sums)
+    return q.new_empty((q.shape[0], heads, q.shape[2], made.value_dim)), q.new_empty((size,), dtype=sums)
 
 
 @torch.library.custom_op("attnc::backward", mutates_args=())
@@ -238,7 +245,8 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
             raise TypeError(f"{name} is {str(a.dtype).removeprefix('torch.')}; {kernel.name} takes "
                             f"{str(dtype).removeprefix('torch.')}")
         columns = kernel.value_dim if name == "v" else kernel.head_dim
-        words = ("B", "H", "n_q") if name == "q" else ("B", "G", "n_k")
+        heads = dict(zip("qk", words_of_heads(q, None if kernel.values_are_keys else v)), v="G")
+        words = ("B", heads[name], "n_q" if name == "q" else "n_k")
         if a.dim() != 4 or a.shape[3] != columns or any(sizes.get(w, n) != n for w, n in zip(words, a.shape)):
             known = ", ".join(f"{word} = {sizes[word]}" for word in words if word in sizes)
             raise ValueError(f"{name} has shape {list(a.shape)}; expected [{', '.join(words)}, {columns}]"

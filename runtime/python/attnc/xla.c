@@ -132,10 +132,14 @@ XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
         return fail(frame, "attnc: the kernel's library was removed from the cache", XLA_FFI_Error_Code_NOT_FOUND);
     const int64_t few = 3 + kernel->params, many = few + 3;
     if ((frame->args.size != few && frame->args.size != many) || frame->rets.size < 1 ||
-        argument(frame, 0)->rank != 4 || argument(frame, 1)->rank != 4)
+        argument(frame, 0)->rank != 4 || argument(frame, 1)->rank != 4 || argument(frame, 2)->rank != 4)
         return failed(frame, name, ATTN_EPROBLEM);
-    const int64_t *q = argument(frame, 0)->dims, *k = argument(frame, 1)->dims;
+    const int64_t *q = argument(frame, 0)->dims, *k = argument(frame, 1)->dims, *v = argument(frame, 2)->dims;
     struct attn_problem p = {.batch = q[0], .heads = q[1], .n_q = q[2], .kv_heads = k[1], .n_k = k[2]};
+    if (v[1] > q[1]) { /* v has more heads than q and k */
+        p.heads = p.kv_heads = v[1];
+        p.key_heads = q[1];
+    }
     take_team(&frame->attrs, &p);
     void *params = calloc(1, kernel->params_bytes + 1);
     for (int number = 0; number < kernel->params && params; number++)
