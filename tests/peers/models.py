@@ -44,6 +44,12 @@ MODELS = {
                                                shared_expert_intermediate_size=128, linear_num_value_heads=8,
                                                linear_num_key_heads=4, linear_key_head_dim=128, linear_value_head_dim=128,
                                                layer_types=['linear_attention', 'full_attention'])),
+    'KimiLinear': ('KimiLinearForCausalLM', dict(SIZES, num_key_value_heads=8, moe_intermediate_size=128, num_local_experts=4,
+                                                 num_experts_per_token=2, kv_lora_rank=128, qk_rope_head_dim=64,
+                                                 qk_nope_head_dim=128, v_head_dim=128, linear_head_dim=128, linear_num_heads=8,
+                                                 layer_types=['linear_attention', 'full_attention'])),
+    'Mamba2': ('Mamba2ForCausalLM', dict(num_heads=16, head_dim=64, hidden_size=512, state_size=128, num_hidden_layers=2,
+                                         n_groups=1, vocab_size=1000)),
     'GPT2': ('GPT2LMHeadModel', dict(n_embd=512, n_layer=2, n_head=8, n_positions=16384, n_inner=512, vocab_size=1000)),
     'Mpt': ('MptForCausalLM', dict(d_model=512, n_heads=8, n_layers=2, expansion_ratio=1, max_seq_len=16384, vocab_size=1000)),
     'Falcon': ('FalconForCausalLM', dict(SIZES, ffn_hidden_size=512, multi_query=True)),
@@ -59,6 +65,7 @@ OF_PAIRS = ('T5', 'Bart', 'Whisper')           # models with an encoder and a de
 OF_ONE_PASS = ('Bert', 'ViT')                  # models that generate nothing
 CONFIGS = {'Gemma3': 'Gemma3TextConfig'}
 KINDS = ('attnc', 'sdpa', 'eager')
+replaced = {}                                  # {(modeling module, name): attnc's function}
 
 
 def command_line():
@@ -94,6 +101,10 @@ class Subject:
         config._attn_implementation = kind
         torch.manual_seed(0)
         self.model = getattr(transformers, class_name)(config).eval().to(getattr(torch, options.dtype))
+        self.module = sys.modules[type(self.model).__module__]
+        if kind == 'attnc':
+            import attnc.transformers
+            attnc.transformers.recurrent.extend(self.module)
         self.prompt_time = self.token_time = self.step_time = None
         self.logits = None
 
@@ -121,9 +132,18 @@ class Subject:
             made = transformers.DynamicCache(config=self.model.config)
         return {argument: made}
 
+    def use(self):
+        """Lets the functions of linear recurrences be those of this implementation: all models of a kind share them."""
+        for name, function in list(vars(self.module).items()):
+            if hasattr(function, 'of_attnc'):
+                replaced[self.module, name] = function
+        for (module, name), function in replaced.items():
+            setattr(module, name, function if self.kind == 'attnc' else function.__wrapped__)
+
     def round(self):
         """Measures a prompt and tokens after it, once."""
         import torch
+        self.use()
         one = torch.full((1, 1), 7)
         given, more = self.inputs(), {}
         if self.name not in OF_ONE_PASS:
@@ -150,6 +170,7 @@ class Subject:
     def train(self):
         """Measures forward and backward, once."""
         import torch
+        self.use()
         given = self.inputs()
         if self.name in OF_PAIRS:
             given['decoder_input_ids'] = torch.full((1, 64), 7)
