@@ -209,6 +209,13 @@ DELTA = {   # Each value is (rate, similarity, other keys of the spec).
     'strict': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'mask': {'expr': 'j < i'}}),
     'short_blocks': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'block': 5}),
     'values': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'shape': {'head_dim': 12, 'value_dim': 7, 'values': 'keys'}}),
+    'elements': ('beta[b][h][t]', IDENTITY, {'arrays': BETA | GATES, 'prepare': ['l2norm'],
+                                             'decay': {'log': 'gate[b][h][t][d]'}}),
+    'elements_resets': ('beta[b][h][t]', IDENTITY, {
+        'arrays': BETA | GATES, 'decay': {'log': 't % 9 == 4 && d % 3 == 0 ? -100 : gate[b][h][t][d]'}}),
+    'elements_of_heads': ('0.03 * beta[b][h][t]', SIMILARITY['elu_plus_one'], {
+        'arrays': BETA | {'rate': {'shape': ['H', 'D'], 'learned': True}}, 'normalize': 'sum',
+        'decay': {'log': '-exp(rate[h][d]) * 0.1'}}),
 }
 DELTA_SHAPES = [(2, 2, 2, 37, 67), (1, 1, 1, 65, 64), (1, 3, 3, 90, 41), (1, 1, 1, 29, 97), (1, 1, 1, 1, 1),
                 (1, 2, 2, 1, 70), (1, 2, 2, 40, 1), (2, 2, 2, 33, 33)]   # autograd takes quadratic time

@@ -117,6 +117,7 @@ GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', '
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
     ('relu', 0.3), ('elu', 0.02), ('polynomial', 0.05), ('exact', 0.005), ('norm', 0.01), ('hedgehog', 0.1))}
+UNDERFLOW = 2.0 ** -120   # f32 has no smaller numbers of full precision, times the largest input
 # Each shape is (batch, heads, n_q, n_k).
 SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1, 64, 64), (1, 1, 129, 129)]
 CALLS = ['1', '1,7,64', '150', '16,3']
@@ -124,13 +125,15 @@ CALLS = ['1', '1,7,64', '150', '16,3']
 
 def expected_of(spec, folder):
     """Returns the result of definitions.py for the stored inputs, and the tolerance. A corrected value may be small while
-    the values it comes from are large. Its error is relative to those."""
+    its terms are large. Its error is relative to those."""
     P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in definitions.read_dir(folder).items()}
     q, k, v = (P.pop(n) for n in 'qkv')
     if spec['dtype'] in HALVES:
         q, k, v = (rounded(x.astype(np.float32), spec['dtype']).astype(np.float64) for x in (q, k, v))
     out = definitions.attend(spec, P, q, k, v)
-    allowed = 2 * definitions.allowed_error(spec, P, q, k, v, out) + 1e-6 * np.abs(out).max()
+    own, values = definitions.values_apart(spec, k, v)
+    terms = definitions.attend(own, P, q, k, values, sizes=True).max(-1, keepdims=True)
+    allowed = 2 * definitions.allowed_error(spec, P, q, k, v, out) + 1e-6 * terms + UNDERFLOW
     return out, allowed * (2.0 ** -29 if spec['dtype'] == 'f64' else 1)
 
 
