@@ -10,10 +10,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.08838834764831843)
-     x5 [b g m i] = sum over j of x4 if j <= i + n_k - n_q && (i + n_k - n_q + -1019 <= j && j <= i + n_k - n_q || j <
-     4)
-     x6 [b g m i e] = sum over j of x4 * v if j <= i + n_k - n_q && (i + n_k - n_q + -1019 <= j && j <= i + n_k - n_q ||
+     x5 [b g m i] = sum over j of x4 if j <= i + query_start && (i + query_start + -1019 <= j && j <= i + query_start ||
      j < 4)
+     x6 [b g m i e] = sum over j of x4 * v if j <= i + query_start && (i + query_start + -1019 <= j && j <= i +
+     query_start || j < 4)
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -79,7 +79,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -696,9 +695,10 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -741,14 +741,14 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {i0 + n_k - n_q - 1019, i1 + n_k - n_q},
-        {0, min(i1 + n_k - n_q, 4)},
+        {i0 + query_start - 1019, i1 + query_start},
+        {0, min(i1 + query_start, 4)},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {i1 + n_k - n_q - 1020, i0 + n_k - n_q + 1},
-        {0, min(i0 + n_k - n_q + 1, 4)},
+        {i1 + query_start - 1020, i0 + query_start + 1},
+        {0, min(i0 + query_start + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -761,15 +761,14 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) + -1019) <= j) && (j <= (i + (n_k -
-                   n_q)))) || (j < 4)), score, ... */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select((j <= (i + query_start)) && (((((i + query_start) + -1019) <= j) && (j <= (i +
+                   query_start))) || (j < 4)), score, ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                    const ints_v4 t_3 = t_1 + (-1019);
+                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_2 = t_0 + (-1019);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const ints_v4 t_2 = (j0 + j) <= t_1;
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_2 & (((t_3 <= (j0 + j)) & t_2) |
+                        const ints_v4 t_1 = (j0 + j) <= t_0;
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1) |
                             (-(int64_t)((j0 + j) < 4))), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -792,21 +791,21 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_4 = load_v4(old_max + i);
-                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new5);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+                const vec_v4 old_max_3 = load_v4(old_max + i);
+                const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new4);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_7 = load_v4(row_max + i);
+                const vec_v4 row_max_6 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_6 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                    store_v4(score + j * 64 + i, score_new8);
-                    row_sum_in += score_new8;
+                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                    store_v4(score + j * 64 + i, score_new7);
+                    row_sum_in += score_new7;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -817,13 +816,12 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_12 = (j0 + j) < 4;
+                    const int t_10 = (j0 + j) < 4;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
-                        const ints_v4 t_11 = (j0 + j) <= t_10;
-                        in_region[i / 16] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
-                            (-(int64_t)t_12)), mask_v4);
+                        const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_9 = (j0 + j) <= t_8;
+                        in_region[i / 16] = __builtin_convertvector(t_9 & ((((t_8 + (-1019)) <= (j0 + j)) & t_9) |
+                            (-(int64_t)t_10)), mask_v4);
                     }
                     add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -833,10 +831,10 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_13 = load_v4(row_sum + i);
-        const mask_v4 t_14 = row_sum_13 == 0.0f;
+        const vec_v4 row_sum_11 = load_v4(row_sum + i);
+        const mask_v4 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
+            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -854,7 +852,7 @@ TARGET_v4 APART void attention_sinks_few_begin_v4(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 128, r: 64] */
@@ -915,7 +913,8 @@ TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -940,14 +939,14 @@ TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 1019, n_k},
-        {0, min(n_k, 4)},
+        {query_start - 1019, n_q + query_start},
+        {0, min(n_q + query_start, 4)},
     };
     const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {n_k - 1020, n_k - n_q + 1},
-        {0, min(n_k - n_q + 1, 4)},
+        {n_q + query_start - 1020, query_start + 1},
+        {0, min(query_start + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -960,16 +959,17 @@ TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_
                 store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) + -1019) <= j) && (j
-                   <= ((r % n_q) + (n_k - n_q ... */
+                /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) + -1019) <= j) && (j
+                   <= ((r % n_q) + query_star ... */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_0 = j0 + j + lane_v4;
                     const ints_v4 t_3 = t_0 < 4;
                     for (int64_t r = 0; r < rows; r++) {
-                        const int64_t t_1 = (r % n_q) + n_k - n_q;
+                        const int64_t t_1 = (r % n_q) + query_start;
                         const ints_v4 t_2 = t_0 <= t_1;
-                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_2 & (((((r % n_q) + n_k - n_q -
-                            1019) <= t_0) & t_2) | t_3), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_2 & (((((r % n_q) + query_start
+                            - 1019) <= t_0) & t_2) | t_3), mask_v4), load_v4(score + r * 144 + j),
+                            splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1025,8 +1025,8 @@ TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v4 in_region[8] = {0};
-                    const int64_t t_7 = (r % n_q) + n_k - n_q;
-                    const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    const int64_t t_9 = (r % n_q) + query_start - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_6 = j0 + j + lane_v4;
                         const ints_v4 t_8 = t_6 <= t_7;
@@ -1709,9 +1709,10 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1754,14 +1755,14 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {i0 + n_k - n_q - 1019, i1 + n_k - n_q},
-        {0, min(i1 + n_k - n_q, 4)},
+        {i0 + query_start - 1019, i1 + query_start},
+        {0, min(i1 + query_start, 4)},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {i1 + n_k - n_q - 1020, i0 + n_k - n_q + 1},
-        {0, min(i0 + n_k - n_q + 1, 4)},
+        {i1 + query_start - 1020, i0 + query_start + 1},
+        {0, min(i0 + query_start + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -1774,15 +1775,14 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) + -1019) <= j) && (j <= (i + (n_k -
-                   n_q)))) || (j < 4)), score, ... */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select((j <= (i + query_start)) && (((((i + query_start) + -1019) <= j) && (j <= (i +
+                   query_start))) || (j < 4)), score, ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                    const ints_v3 t_3 = t_1 + (-1019);
+                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_2 = t_0 + (-1019);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const ints_v3 t_2 = (j0 + j) <= t_1;
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_2 & (((t_3 <= (j0 + j)) & t_2) |
+                        const ints_v3 t_1 = (j0 + j) <= t_0;
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1) |
                             (-(int64_t)((j0 + j) < 4))), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -1811,21 +1811,21 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_4 = load_v3(old_max + i);
-                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new5);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+                const vec_v3 old_max_3 = load_v3(old_max + i);
+                const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new4);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_7 = load_v3(row_max + i);
+                const vec_v3 row_max_6 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_6 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                    store_v3(score + j * 64 + i, score_new8);
-                    row_sum_in += score_new8;
+                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                    store_v3(score + j * 64 + i, score_new7);
+                    row_sum_in += score_new7;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1836,13 +1836,12 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_12 = (j0 + j) < 4;
+                    const int t_10 = (j0 + j) < 4;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
-                        const ints_v3 t_11 = (j0 + j) <= t_10;
-                        in_region[i / 8] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
-                            (-(int64_t)t_12)), mask_v3);
+                        const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_9 = (j0 + j) <= t_8;
+                        in_region[i / 8] = __builtin_convertvector(t_9 & ((((t_8 + (-1019)) <= (j0 + j)) & t_9) |
+                            (-(int64_t)t_10)), mask_v3);
                     }
                     add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -1852,10 +1851,10 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_13 = load_v3(row_sum + i);
-        const mask_v3 t_14 = row_sum_13 == 0.0f;
+        const vec_v3 row_sum_11 = load_v3(row_sum + i);
+        const mask_v3 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
+            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -1873,7 +1872,7 @@ TARGET_v3 APART void attention_sinks_few_begin_v3(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 128, r: 64] */
@@ -1934,7 +1933,8 @@ TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1959,14 +1959,14 @@ TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 1019, n_k},
-        {0, min(n_k, 4)},
+        {query_start - 1019, n_q + query_start},
+        {0, min(n_q + query_start, 4)},
     };
     const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {n_k - 1020, n_k - n_q + 1},
-        {0, min(n_k - n_q + 1, 4)},
+        {n_q + query_start - 1020, query_start + 1},
+        {0, min(query_start + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -1979,16 +1979,17 @@ TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_
                 store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) + -1019) <= j) && (j
-                   <= ((r % n_q) + (n_k - n_q ... */
+                /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) + -1019) <= j) && (j
+                   <= ((r % n_q) + query_star ... */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_0 = j0 + j + lane_v3;
                     const ints_v3 t_3 = t_0 < 4;
                     for (int64_t r = 0; r < rows; r++) {
-                        const int64_t t_1 = (r % n_q) + n_k - n_q;
+                        const int64_t t_1 = (r % n_q) + query_start;
                         const ints_v3 t_2 = t_0 <= t_1;
-                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_2 & (((((r % n_q) + n_k - n_q -
-                            1019) <= t_0) & t_2) | t_3), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_2 & (((((r % n_q) + query_start
+                            - 1019) <= t_0) & t_2) | t_3), mask_v3), load_v3(score + r * 144 + j),
+                            splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -2044,8 +2045,8 @@ TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v3 in_region[16] = {0};
-                    const int64_t t_7 = (r % n_q) + n_k - n_q;
-                    const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    const int64_t t_9 = (r % n_q) + query_start - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_6 = j0 + j + lane_v3;
                         const ints_v3 t_8 = t_6 <= t_7;
@@ -2712,9 +2713,10 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2757,14 +2759,14 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {i0 + n_k - n_q - 1019, i1 + n_k - n_q},
-        {0, min(i1 + n_k - n_q, 4)},
+        {i0 + query_start - 1019, i1 + query_start},
+        {0, min(i1 + query_start, 4)},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {i1 + n_k - n_q - 1020, i0 + n_k - n_q + 1},
-        {0, min(i0 + n_k - n_q + 1, 4)},
+        {i1 + query_start - 1020, i0 + query_start + 1},
+        {0, min(i0 + query_start + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -2777,15 +2779,14 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                 store_any(old_max + i, load_any(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) + -1019) <= j) && (j <= (i + (n_k -
-                   n_q)))) || (j < 4)), score, ... */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select((j <= (i + query_start)) && (((((i + query_start) + -1019) <= j) && (j <= (i +
+                   query_start))) || (j < 4)), score, ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                    const ints_any t_3 = t_1 + (-1019);
+                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_2 = t_0 + (-1019);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const ints_any t_2 = (j0 + j) <= t_1;
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_2 & (((t_3 <= (j0 + j)) & t_2)
+                        const ints_any t_1 = (j0 + j) <= t_0;
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1)
                             | (-(int64_t)((j0 + j) < 4))), mask_any), load_any(score + j * 64 + i),
                             splat_any(-INFINITY)));
                     }
@@ -2815,21 +2816,21 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_4 = load_any(old_max + i);
-                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new5);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+                const vec_any old_max_3 = load_any(old_max + i);
+                const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new4);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_7 = load_any(row_max + i);
+                const vec_any row_max_6 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_6 = load_any(score + j * 64 + i);
-                    const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                    store_any(score + j * 64 + i, score_new8);
-                    row_sum_in += score_new8;
+                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                    store_any(score + j * 64 + i, score_new7);
+                    row_sum_in += score_new7;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -2840,13 +2841,12 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_12 = (j0 + j) < 4;
+                    const int t_10 = (j0 + j) < 4;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_10 = (i0 + i + lane_any) + t_9;
-                        const ints_any t_11 = (j0 + j) <= t_10;
-                        in_region[i / 4] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
-                            (-(int64_t)t_12)), mask_any);
+                        const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_9 = (j0 + j) <= t_8;
+                        in_region[i / 4] = __builtin_convertvector(t_9 & ((((t_8 + (-1019)) <= (j0 + j)) & t_9) |
+                            (-(int64_t)t_10)), mask_any);
                     }
                     add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -2856,10 +2856,10 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_13 = load_any(row_sum + i);
-        const mask_any t_14 = row_sum_13 == 0.0f;
+        const vec_any row_sum_11 = load_any(row_sum + i);
+        const mask_any t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
+            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -2877,7 +2877,7 @@ APART void attention_sinks_few_begin_any(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 128, r: 64] */
@@ -2938,7 +2938,8 @@ APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2963,14 +2964,14 @@ APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, c
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 1019, n_k},
-        {0, min(n_k, 4)},
+        {query_start - 1019, n_q + query_start},
+        {0, min(n_q + query_start, 4)},
     };
     const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {n_k - 1020, n_k - n_q + 1},
-        {0, min(n_k - n_q + 1, 4)},
+        {n_q + query_start - 1020, query_start + 1},
+        {0, min(query_start + 1, 4)},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -2983,16 +2984,16 @@ APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, c
                 store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) + -1019) <= j) && (j
-                   <= ((r % n_q) + (n_k - n_q ... */
+                /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) + -1019) <= j) && (j
+                   <= ((r % n_q) + query_star ... */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_0 = j0 + j + lane_any;
                     const ints_any t_3 = t_0 < 4;
                     for (int64_t r = 0; r < rows; r++) {
-                        const int64_t t_1 = (r % n_q) + n_k - n_q;
+                        const int64_t t_1 = (r % n_q) + query_start;
                         const ints_any t_2 = t_0 <= t_1;
-                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_2 & (((((r % n_q) + n_k - n_q
-                            - 1019) <= t_0) & t_2) | t_3), mask_any), load_any(score + r * 144 + j),
+                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_2 & (((((r % n_q) +
+                            query_start - 1019) <= t_0) & t_2) | t_3), mask_any), load_any(score + r * 144 + j),
                             splat_any(-INFINITY)));
                     }
                 }
@@ -3049,8 +3050,8 @@ APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, c
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_any in_region[32] = {0};
-                    const int64_t t_7 = (r % n_q) + n_k - n_q;
-                    const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    const int64_t t_9 = (r % n_q) + query_start - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_6 = j0 + j + lane_any;
                         const ints_any t_8 = t_6 <= t_7;
@@ -3194,6 +3195,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3316,6 +3318,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t attention_sinks_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3408,9 +3434,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int attention_sinks_forward(const struct attn_problem *problem, const struct attention_sinks_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3419,12 +3442,13 @@ int attention_sinks_forward(const struct attn_problem *problem, const struct att
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 128, 128, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -12,12 +12,12 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if floor((i + n_k - n_q) / 64) + -1 <= floor(j / 64) && floor(j / 64) <= floor((i +
-     n_k - n_q) / 64) + 1 || 0 <= i + n_k - n_q && i + n_k - n_q <= 127 || 0 <= j && j <= 127 || drawn(floor((i + n_k -
-     n_q) / 64), floor(j / 64), (n_k - mod(n_k + -1, 64) + -1) / 64 + 1)
-     x6 [b g m i e] = sum over j of x4 * v if floor((i + n_k - n_q) / 64) + -1 <= floor(j / 64) && floor(j / 64) <=
-     floor((i + n_k - n_q) / 64) + 1 || 0 <= i + n_k - n_q && i + n_k - n_q <= 127 || 0 <= j && j <= 127 ||
-     drawn(floor((i + n_k - n_q) / 64), floor(j / 64), (n_k - mod(n_k + -1, 64) + -1) / 64 + 1)
+     x5 [b g m i] = sum over j of x4 if floor((i + query_start) / 64) + -1 <= floor(j / 64) && floor(j / 64) <= floor((i
+     + query_start) / 64) + 1 || 0 <= i + query_start && i + query_start <= 127 || 0 <= j && j <= 127 || drawn(floor((i
+     + query_start) / 64), floor(j / 64), (n_k - mod(n_k + -1, 64) + -1) / 64 + 1)
+     x6 [b g m i e] = sum over j of x4 * v if floor((i + query_start) / 64) + -1 <= floor(j / 64) && floor(j / 64) <=
+     floor((i + query_start) / 64) + 1 || 0 <= i + query_start && i + query_start <= 127 || 0 <= j && j <= 127 ||
+     drawn(floor((i + query_start) / 64), floor(j / 64), (n_k - mod(n_k + -1, 64) + -1) / 64 + 1)
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -83,7 +83,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -718,9 +717,10 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -764,26 +764,27 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
     struct attn_draw drawn_0 = {
         .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64,
-        .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64,
+        .first = (i0 + query_start - floor_mod(i0 + query_start, 64)) / 64,
+        .last = (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1) / 64,
         .list = (int64_t *)(void *)(work + 123904)};
     attn_draw(&drawn_0);
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 123968);
     int64_t j_ranges = 0;
-    j_range[j_ranges++] = (struct attn_range){i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 64,
-        i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 127};
-    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (i1 + n_k - n_q - 1)) && ((i0 + n_k - n_q) <= 127)) ? n_k : 0};
+    j_range[j_ranges++] = (struct attn_range){i0 + query_start - floor_mod(i0 + query_start, 64) - 64,
+        i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 127};
+    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (i1 + query_start - 1)) && ((i0 + query_start) <= 127)) ? n_k :
+        0};
     j_range[j_ranges++] = (struct attn_range){0, 128};
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124160);
     int64_t j_insides = 0;
-    j_inside[j_insides++] = (struct attn_range){i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 65,
-        i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 128};
-    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (i0 + n_k - n_q)) && ((i1 + n_k - n_q - 1) <= 127)) ? n_k :
-        0};
+    j_inside[j_insides++] = (struct attn_range){i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 65,
+        i0 + query_start - floor_mod(i0 + query_start, 64) + 128};
+    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (i0 + query_start)) && ((i1 + query_start - 1) <= 127)) ? n_k
+        : 0};
     j_inside[j_insides++] = (struct attn_range){0, 128};
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -797,21 +798,20 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+                /* score = select((((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -1) <= ((j - floormod(j, 64)) / 64)) && (((j - f ... */
-                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                    const ints_v4 r2 = t_1 % 64;
-                    const ints_v4 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_v4 t_4 = t_3 + (-1);
-                    const ints_v4 t_6 = t_3 + 1;
-                    const ints_v4 t_7 = (0 <= t_1) & (t_1 <= 127);
+                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r1 = t_0 % 64;
+                    const ints_v4 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v4 t_3 = t_2 + (-1);
+                    const ints_v4 t_5 = t_2 + 1;
+                    const ints_v4 t_6 = (0 <= t_0) & (t_0 <= 127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) |
-                            (t_7 | (-(int64_t)((0 <= (j0 + j)) && ((j0 + j) <= 127)))), mask_v4) | drawn_v4(&drawn_0,
-                            &t_3, t_5), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                        const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_3 <= t_4) & (t_4 <= t_5)) |
+                            (t_6 | (-(int64_t)((0 <= (j0 + j)) && ((j0 + j) <= 127)))), mask_v4) | drawn_v4(&drawn_0,
+                            &t_2, t_4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -833,21 +833,21 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_8 = load_v4(old_max + i);
-                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new9);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
+                const vec_v4 old_max_7 = load_v4(old_max + i);
+                const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new8);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_11 = load_v4(row_max + i);
+                const vec_v4 row_max_10 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_10 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
-                    store_v4(score + j * 64 + i, score_new12);
-                    row_sum_in += score_new12;
+                    const vec_v4 score_9 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
+                    store_v4(score + j * 64 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -858,16 +858,15 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
-                    const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    const int t_18 = (0 <= (j0 + j)) && ((j0 + j) <= 127);
+                    const int64_t t_15 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int t_16 = (0 <= (j0 + j)) && ((j0 + j) <= 127);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_14 = (i0 + i + lane_v4) + t_13;
-                        const ints_v4 r15 = t_14 % 64;
-                        const ints_v4 t_16 = (t_14 - (r15 + (((r15 != 0) & ((r15 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 16] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) |
-                            (((0 <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_v4) | drawn_v4(&drawn_0, &t_16,
-                            t_17);
+                        const ints_v4 t_12 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 r13 = t_12 % 64;
+                        const ints_v4 t_14 = (t_12 - (r13 + (((r13 != 0) & ((r13 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 16] = __builtin_convertvector((((t_14 + (-1)) <= t_15) & (t_15 <= (t_14 + 1))) |
+                            (((0 <= t_12) & (t_12 <= 127)) | (-(int64_t)t_16)), mask_v4) | drawn_v4(&drawn_0, &t_14,
+                            t_15);
                     }
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -877,10 +876,10 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_19 = load_v4(row_sum + i);
-        const mask_v4 t_20 = row_sum_19 == 0.0f;
+        const vec_v4 row_sum_17 = load_v4(row_sum + i);
+        const mask_v4 t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_20, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_19));
+            store_v4(sum + e * 64 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
@@ -898,7 +897,7 @@ TARGET_v4 APART void bigbird_few_begin_v4(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -959,7 +958,8 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -985,25 +985,25 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
     struct attn_draw drawn_0 = {
         .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (n_k - n_q - floor_mod(n_k - n_q, 64)) / 64,
-        .last = (n_k - floor_mod(n_k - 1, 64) - 1) / 64,
+        .first = (query_start - floor_mod(query_start, 64)) / 64,
+        .last = (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1) / 64,
         .list = (int64_t *)(void *)(part->work + 37120)};
     attn_draw(&drawn_0);
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(part->work + 37248);
     int64_t j_ranges = 0;
-    j_range[j_ranges++] = (struct attn_range){n_k - n_q - floor_mod(n_k - n_q, 64) - 64, n_k - floor_mod(n_k - 1,
-        64) + 127};
-    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (n_k - 1)) && ((n_k - n_q) <= 127)) ? n_k : 0};
+    j_range[j_ranges++] = (struct attn_range){query_start - floor_mod(query_start, 64) - 64,
+        n_q + query_start - floor_mod(n_q + query_start - 1, 64) + 127};
+    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (n_q + query_start - 1)) && (query_start <= 127)) ? n_k : 0};
     j_range[j_ranges++] = (struct attn_range){0, 128};
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(part->work + 37440);
     int64_t j_insides = 0;
-    j_inside[j_insides++] = (struct attn_range){n_k - floor_mod(n_k - 1, 64) - 65, n_k - n_q - floor_mod(n_k - n_q,
-        64) + 128};
-    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (n_k - n_q)) && ((n_k - 1) <= 127)) ? n_k : 0};
+    j_inside[j_insides++] = (struct attn_range){n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 65,
+        query_start - floor_mod(query_start, 64) + 128};
+    j_inside[j_insides++] = (struct attn_range){0, ((0 <= query_start) && ((n_q + query_start - 1) <= 127)) ? n_k : 0};
     j_inside[j_insides++] = (struct attn_range){0, 128};
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -1017,7 +1017,7 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
                 store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((((((r % n_q) + (n_k - n_q)) - floormod((r % n_q) + (n_k - n_q),
+                /* score = select(((((((((r % n_q) + query_start) - floormod((r % n_q) + query_start,
                    64)) / 64) + -1) <= ((j - floormod(j, 64)) /  ... */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_0 = j0 + j + lane_v4;
@@ -1025,12 +1025,13 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
                     const ints_v4 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
                     const ints_v4 t_3 = (0 <= t_0) & (t_0 <= 127);
                     for (int64_t r = 0; r < rows; r++) {
-                        const int64_t t_4 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64;
-                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((((r % n_q) + n_k - n_q -
-                            floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1) <= t_2) & (t_2 <= ((((r % n_q) + n_k - n_q
-                            - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1))) | ((-(int64_t)((0 <= ((r % n_q) + n_k -
-                            n_q)) && (((r % n_q) + n_k - n_q) <= 127))) | t_3), mask_v4) | drawn_for_v4(&drawn_0, t_4,
-                            &t_2), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                        const int64_t t_4 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64;
+                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((((r % n_q) + query_start -
+                            floor_mod((r % n_q) + query_start, 64)) / 64) - 1) <= t_2) & (t_2 <= ((((r % n_q) +
+                            query_start - floor_mod((r % n_q) + query_start,
+                            64)) / 64) + 1))) | ((-(int64_t)((0 <= ((r % n_q) + query_start)) && (((r % n_q) +
+                            query_start) <= 127))) | t_3), mask_v4) | drawn_for_v4(&drawn_0, t_4, &t_2),
+                            load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1086,10 +1087,10 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v4 in_region[8] = {0};
-                    const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
-                    const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
-                    const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
-                    const int64_t t_13 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64;
+                    const int64_t t_7 = (((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64) - 1;
+                    const int64_t t_11 = (((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64) + 1;
+                    const int t_12 = (0 <= ((r % n_q) + query_start)) && (((r % n_q) + query_start) <= 127);
+                    const int64_t t_13 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_8 = j0 + j + lane_v4;
                         const ints_v4 r9 = t_8 % 64;
@@ -1792,9 +1793,10 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1838,26 +1840,27 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
     struct attn_draw drawn_0 = {
         .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64,
-        .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64,
+        .first = (i0 + query_start - floor_mod(i0 + query_start, 64)) / 64,
+        .last = (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1) / 64,
         .list = (int64_t *)(void *)(work + 123904)};
     attn_draw(&drawn_0);
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 123968);
     int64_t j_ranges = 0;
-    j_range[j_ranges++] = (struct attn_range){i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 64,
-        i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 127};
-    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (i1 + n_k - n_q - 1)) && ((i0 + n_k - n_q) <= 127)) ? n_k : 0};
+    j_range[j_ranges++] = (struct attn_range){i0 + query_start - floor_mod(i0 + query_start, 64) - 64,
+        i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 127};
+    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (i1 + query_start - 1)) && ((i0 + query_start) <= 127)) ? n_k :
+        0};
     j_range[j_ranges++] = (struct attn_range){0, 128};
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124160);
     int64_t j_insides = 0;
-    j_inside[j_insides++] = (struct attn_range){i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 65,
-        i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 128};
-    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (i0 + n_k - n_q)) && ((i1 + n_k - n_q - 1) <= 127)) ? n_k :
-        0};
+    j_inside[j_insides++] = (struct attn_range){i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 65,
+        i0 + query_start - floor_mod(i0 + query_start, 64) + 128};
+    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (i0 + query_start)) && ((i1 + query_start - 1) <= 127)) ? n_k
+        : 0};
     j_inside[j_insides++] = (struct attn_range){0, 128};
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -1871,21 +1874,20 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+                /* score = select((((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -1) <= ((j - floormod(j, 64)) / 64)) && (((j - f ... */
-                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                    const ints_v3 r2 = t_1 % 64;
-                    const ints_v3 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_v3 t_4 = t_3 + (-1);
-                    const ints_v3 t_6 = t_3 + 1;
-                    const ints_v3 t_7 = (0 <= t_1) & (t_1 <= 127);
+                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r1 = t_0 % 64;
+                    const ints_v3 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v3 t_3 = t_2 + (-1);
+                    const ints_v3 t_5 = t_2 + 1;
+                    const ints_v3 t_6 = (0 <= t_0) & (t_0 <= 127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) |
-                            (t_7 | (-(int64_t)((0 <= (j0 + j)) && ((j0 + j) <= 127)))), mask_v3) | drawn_v3(&drawn_0,
-                            &t_3, t_5), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                        const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_3 <= t_4) & (t_4 <= t_5)) |
+                            (t_6 | (-(int64_t)((0 <= (j0 + j)) && ((j0 + j) <= 127)))), mask_v3) | drawn_v3(&drawn_0,
+                            &t_2, t_4), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -1913,21 +1915,21 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_8 = load_v3(old_max + i);
-                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new9);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
+                const vec_v3 old_max_7 = load_v3(old_max + i);
+                const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new8);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_11 = load_v3(row_max + i);
+                const vec_v3 row_max_10 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_10 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
-                    store_v3(score + j * 64 + i, score_new12);
-                    row_sum_in += score_new12;
+                    const vec_v3 score_9 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
+                    store_v3(score + j * 64 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1938,16 +1940,15 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
-                    const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    const int t_18 = (0 <= (j0 + j)) && ((j0 + j) <= 127);
+                    const int64_t t_15 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int t_16 = (0 <= (j0 + j)) && ((j0 + j) <= 127);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_14 = (i0 + i + lane_v3) + t_13;
-                        const ints_v3 r15 = t_14 % 64;
-                        const ints_v3 t_16 = (t_14 - (r15 + (((r15 != 0) & ((r15 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 8] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) |
-                            (((0 <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_v3) | drawn_v3(&drawn_0, &t_16,
-                            t_17);
+                        const ints_v3 t_12 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 r13 = t_12 % 64;
+                        const ints_v3 t_14 = (t_12 - (r13 + (((r13 != 0) & ((r13 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 8] = __builtin_convertvector((((t_14 + (-1)) <= t_15) & (t_15 <= (t_14 + 1))) |
+                            (((0 <= t_12) & (t_12 <= 127)) | (-(int64_t)t_16)), mask_v3) | drawn_v3(&drawn_0, &t_14,
+                            t_15);
                     }
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -1957,10 +1958,10 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_19 = load_v3(row_sum + i);
-        const mask_v3 t_20 = row_sum_19 == 0.0f;
+        const vec_v3 row_sum_17 = load_v3(row_sum + i);
+        const mask_v3 t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_20, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_19));
+            store_v3(sum + e * 64 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
@@ -1978,7 +1979,7 @@ TARGET_v3 APART void bigbird_few_begin_v3(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2039,7 +2040,8 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2065,25 +2067,25 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
     struct attn_draw drawn_0 = {
         .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (n_k - n_q - floor_mod(n_k - n_q, 64)) / 64,
-        .last = (n_k - floor_mod(n_k - 1, 64) - 1) / 64,
+        .first = (query_start - floor_mod(query_start, 64)) / 64,
+        .last = (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1) / 64,
         .list = (int64_t *)(void *)(part->work + 37120)};
     attn_draw(&drawn_0);
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(part->work + 37248);
     int64_t j_ranges = 0;
-    j_range[j_ranges++] = (struct attn_range){n_k - n_q - floor_mod(n_k - n_q, 64) - 64, n_k - floor_mod(n_k - 1,
-        64) + 127};
-    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (n_k - 1)) && ((n_k - n_q) <= 127)) ? n_k : 0};
+    j_range[j_ranges++] = (struct attn_range){query_start - floor_mod(query_start, 64) - 64,
+        n_q + query_start - floor_mod(n_q + query_start - 1, 64) + 127};
+    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (n_q + query_start - 1)) && (query_start <= 127)) ? n_k : 0};
     j_range[j_ranges++] = (struct attn_range){0, 128};
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(part->work + 37440);
     int64_t j_insides = 0;
-    j_inside[j_insides++] = (struct attn_range){n_k - floor_mod(n_k - 1, 64) - 65, n_k - n_q - floor_mod(n_k - n_q,
-        64) + 128};
-    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (n_k - n_q)) && ((n_k - 1) <= 127)) ? n_k : 0};
+    j_inside[j_insides++] = (struct attn_range){n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 65,
+        query_start - floor_mod(query_start, 64) + 128};
+    j_inside[j_insides++] = (struct attn_range){0, ((0 <= query_start) && ((n_q + query_start - 1) <= 127)) ? n_k : 0};
     j_inside[j_insides++] = (struct attn_range){0, 128};
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -2097,7 +2099,7 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
                 store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((((((r % n_q) + (n_k - n_q)) - floormod((r % n_q) + (n_k - n_q),
+                /* score = select(((((((((r % n_q) + query_start) - floormod((r % n_q) + query_start,
                    64)) / 64) + -1) <= ((j - floormod(j, 64)) /  ... */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_0 = j0 + j + lane_v3;
@@ -2105,12 +2107,13 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
                     const ints_v3 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
                     const ints_v3 t_3 = (0 <= t_0) & (t_0 <= 127);
                     for (int64_t r = 0; r < rows; r++) {
-                        const int64_t t_4 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64;
-                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((((r % n_q) + n_k - n_q -
-                            floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1) <= t_2) & (t_2 <= ((((r % n_q) + n_k - n_q
-                            - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1))) | ((-(int64_t)((0 <= ((r % n_q) + n_k -
-                            n_q)) && (((r % n_q) + n_k - n_q) <= 127))) | t_3), mask_v3) | drawn_for_v3(&drawn_0, t_4,
-                            &t_2), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                        const int64_t t_4 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64;
+                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((((r % n_q) + query_start -
+                            floor_mod((r % n_q) + query_start, 64)) / 64) - 1) <= t_2) & (t_2 <= ((((r % n_q) +
+                            query_start - floor_mod((r % n_q) + query_start,
+                            64)) / 64) + 1))) | ((-(int64_t)((0 <= ((r % n_q) + query_start)) && (((r % n_q) +
+                            query_start) <= 127))) | t_3), mask_v3) | drawn_for_v3(&drawn_0, t_4, &t_2),
+                            load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -2166,10 +2169,10 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v3 in_region[16] = {0};
-                    const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
-                    const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
-                    const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
-                    const int64_t t_13 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64;
+                    const int64_t t_7 = (((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64) - 1;
+                    const int64_t t_11 = (((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64) + 1;
+                    const int t_12 = (0 <= ((r % n_q) + query_start)) && (((r % n_q) + query_start) <= 127);
+                    const int64_t t_13 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_8 = j0 + j + lane_v3;
                         const ints_v3 r9 = t_8 % 64;
@@ -2856,9 +2859,10 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2902,26 +2906,27 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
     struct attn_draw drawn_0 = {
         .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64,
-        .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64,
+        .first = (i0 + query_start - floor_mod(i0 + query_start, 64)) / 64,
+        .last = (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1) / 64,
         .list = (int64_t *)(void *)(work + 123904)};
     attn_draw(&drawn_0);
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 123968);
     int64_t j_ranges = 0;
-    j_range[j_ranges++] = (struct attn_range){i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 64,
-        i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 127};
-    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (i1 + n_k - n_q - 1)) && ((i0 + n_k - n_q) <= 127)) ? n_k : 0};
+    j_range[j_ranges++] = (struct attn_range){i0 + query_start - floor_mod(i0 + query_start, 64) - 64,
+        i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 127};
+    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (i1 + query_start - 1)) && ((i0 + query_start) <= 127)) ? n_k :
+        0};
     j_range[j_ranges++] = (struct attn_range){0, 128};
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124160);
     int64_t j_insides = 0;
-    j_inside[j_insides++] = (struct attn_range){i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 65,
-        i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 128};
-    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (i0 + n_k - n_q)) && ((i1 + n_k - n_q - 1) <= 127)) ? n_k :
-        0};
+    j_inside[j_insides++] = (struct attn_range){i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 65,
+        i0 + query_start - floor_mod(i0 + query_start, 64) + 128};
+    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (i0 + query_start)) && ((i1 + query_start - 1) <= 127)) ? n_k
+        : 0};
     j_inside[j_insides++] = (struct attn_range){0, 128};
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -2935,21 +2940,20 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                 store_any(old_max + i, load_any(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+                /* score = select((((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -1) <= ((j - floormod(j, 64)) / 64)) && (((j - f ... */
-                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                    const ints_any r2 = t_1 % 64;
-                    const ints_any t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_any t_4 = t_3 + (-1);
-                    const ints_any t_6 = t_3 + 1;
-                    const ints_any t_7 = (0 <= t_1) & (t_1 <= 127);
+                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                    const ints_any r1 = t_0 % 64;
+                    const ints_any t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_any t_3 = t_2 + (-1);
+                    const ints_any t_5 = t_2 + 1;
+                    const ints_any t_6 = (0 <= t_0) & (t_0 <= 127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) |
-                            (t_7 | (-(int64_t)((0 <= (j0 + j)) && ((j0 + j) <= 127)))), mask_any) | drawn_any(&drawn_0,
-                            &t_3, t_5), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                        const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_3 <= t_4) & (t_4 <= t_5)) |
+                            (t_6 | (-(int64_t)((0 <= (j0 + j)) && ((j0 + j) <= 127)))), mask_any) | drawn_any(&drawn_0,
+                            &t_2, t_4), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -2977,21 +2981,21 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_8 = load_any(old_max + i);
-                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new9);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
+                const vec_any old_max_7 = load_any(old_max + i);
+                const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new8);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_11 = load_any(row_max + i);
+                const vec_any row_max_10 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_10 = load_any(score + j * 64 + i);
-                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
-                    store_any(score + j * 64 + i, score_new12);
-                    row_sum_in += score_new12;
+                    const vec_any score_9 = load_any(score + j * 64 + i);
+                    const vec_any score_new11 = exp2_any(score_9 - row_max_10);
+                    store_any(score + j * 64 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -3002,16 +3006,15 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
-                    const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    const int t_18 = (0 <= (j0 + j)) && ((j0 + j) <= 127);
+                    const int64_t t_15 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int t_16 = (0 <= (j0 + j)) && ((j0 + j) <= 127);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_14 = (i0 + i + lane_any) + t_13;
-                        const ints_any r15 = t_14 % 64;
-                        const ints_any t_16 = (t_14 - (r15 + (((r15 != 0) & ((r15 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 4] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) |
-                            (((0 <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_any) | drawn_any(&drawn_0, &t_16,
-                            t_17);
+                        const ints_any t_12 = (i0 + i + lane_any) + query_start;
+                        const ints_any r13 = t_12 % 64;
+                        const ints_any t_14 = (t_12 - (r13 + (((r13 != 0) & ((r13 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 4] = __builtin_convertvector((((t_14 + (-1)) <= t_15) & (t_15 <= (t_14 + 1))) |
+                            (((0 <= t_12) & (t_12 <= 127)) | (-(int64_t)t_16)), mask_any) | drawn_any(&drawn_0, &t_14,
+                            t_15);
                     }
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -3021,10 +3024,10 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_19 = load_any(row_sum + i);
-        const mask_any t_20 = row_sum_19 == 0.0f;
+        const vec_any row_sum_17 = load_any(row_sum + i);
+        const mask_any t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_20, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_19));
+            store_any(sum + e * 64 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
@@ -3041,7 +3044,7 @@ APART void bigbird_few_begin_any(const struct call *call, int64_t task, const st
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3100,7 +3103,8 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3126,25 +3130,25 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
     struct attn_draw drawn_0 = {
         .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (n_k - n_q - floor_mod(n_k - n_q, 64)) / 64,
-        .last = (n_k - floor_mod(n_k - 1, 64) - 1) / 64,
+        .first = (query_start - floor_mod(query_start, 64)) / 64,
+        .last = (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1) / 64,
         .list = (int64_t *)(void *)(part->work + 37120)};
     attn_draw(&drawn_0);
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(part->work + 37248);
     int64_t j_ranges = 0;
-    j_range[j_ranges++] = (struct attn_range){n_k - n_q - floor_mod(n_k - n_q, 64) - 64, n_k - floor_mod(n_k - 1,
-        64) + 127};
-    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (n_k - 1)) && ((n_k - n_q) <= 127)) ? n_k : 0};
+    j_range[j_ranges++] = (struct attn_range){query_start - floor_mod(query_start, 64) - 64,
+        n_q + query_start - floor_mod(n_q + query_start - 1, 64) + 127};
+    j_range[j_ranges++] = (struct attn_range){0, ((0 <= (n_q + query_start - 1)) && (query_start <= 127)) ? n_k : 0};
     j_range[j_ranges++] = (struct attn_range){0, 128};
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(part->work + 37440);
     int64_t j_insides = 0;
-    j_inside[j_insides++] = (struct attn_range){n_k - floor_mod(n_k - 1, 64) - 65, n_k - n_q - floor_mod(n_k - n_q,
-        64) + 128};
-    j_inside[j_insides++] = (struct attn_range){0, ((0 <= (n_k - n_q)) && ((n_k - 1) <= 127)) ? n_k : 0};
+    j_inside[j_insides++] = (struct attn_range){n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 65,
+        query_start - floor_mod(query_start, 64) + 128};
+    j_inside[j_insides++] = (struct attn_range){0, ((0 <= query_start) && ((n_q + query_start - 1) <= 127)) ? n_k : 0};
     j_inside[j_insides++] = (struct attn_range){0, 128};
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, n_k, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -3158,7 +3162,7 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
                 store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((((((r % n_q) + (n_k - n_q)) - floormod((r % n_q) + (n_k - n_q),
+                /* score = select(((((((((r % n_q) + query_start) - floormod((r % n_q) + query_start,
                    64)) / 64) + -1) <= ((j - floormod(j, 64)) /  ... */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_0 = j0 + j + lane_any;
@@ -3166,12 +3170,13 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
                     const ints_any t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
                     const ints_any t_3 = (0 <= t_0) & (t_0 <= 127);
                     for (int64_t r = 0; r < rows; r++) {
-                        const int64_t t_4 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64;
-                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((((r % n_q) + n_k - n_q -
-                            floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1) <= t_2) & (t_2 <= ((((r % n_q) + n_k - n_q
-                            - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1))) | ((-(int64_t)((0 <= ((r % n_q) + n_k -
-                            n_q)) && (((r % n_q) + n_k - n_q) <= 127))) | t_3), mask_any) | drawn_for_any(&drawn_0, t_4,
-                            &t_2), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                        const int64_t t_4 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64;
+                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((((r % n_q) + query_start -
+                            floor_mod((r % n_q) + query_start, 64)) / 64) - 1) <= t_2) & (t_2 <= ((((r % n_q) +
+                            query_start - floor_mod((r % n_q) + query_start,
+                            64)) / 64) + 1))) | ((-(int64_t)((0 <= ((r % n_q) + query_start)) && (((r % n_q) +
+                            query_start) <= 127))) | t_3), mask_any) | drawn_for_any(&drawn_0, t_4, &t_2),
+                            load_any(score + r * 144 + j), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -3227,10 +3232,10 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_any in_region[32] = {0};
-                    const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
-                    const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
-                    const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
-                    const int64_t t_13 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64;
+                    const int64_t t_7 = (((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64) - 1;
+                    const int64_t t_11 = (((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64) + 1;
+                    const int t_12 = (0 <= ((r % n_q) + query_start)) && (((r % n_q) + query_start) <= 127);
+                    const int64_t t_13 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 64)) / 64;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_8 = j0 + j + lane_any;
                         const ints_any r9 = t_8 % 64;
@@ -3374,6 +3379,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3496,6 +3502,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t bigbird_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3588,9 +3618,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int bigbird_forward(const struct attn_problem *problem, const struct bigbird_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3599,12 +3626,13 @@ int bigbird_forward(const struct attn_problem *problem, const struct bigbird_par
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -29,8 +29,8 @@
      x21 [b g j e] = u with u[t_key] = x20 * (v - sum over j < t_key of x18 * u[j] if j <= t_key)
      x22 [b g m i j] = sum over d of x11 * x6
      x23 [b g m i j] = x22
-     x24 [b g m i] = sum over j of x23 if j <= i + n_k - n_q
-     x25 [b g m i e] = sum over j of x23 * x21 if j <= i + n_k - n_q
+     x24 [b g m i] = sum over j of x23 if j <= i + query_start
+     x25 [b g m i e] = sum over j of x23 * x21 if j <= i + query_start
      x26 [b g m i e] = x25
      out = x26
 
@@ -91,7 +91,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *beta_array;
     struct attn_strides beta_array_at;
     struct deltanet_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -442,9 +441,10 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -575,8 +575,8 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                corrected[j][e]) */
             dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -614,12 +614,11 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             dot3_v4(round_up(i1 - i0, 16), state, q_tile, sum_from_state);
             /* score_2[j][i] = sum over d of key_features * q_tile */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_features, q_tile, score_2);
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
-            const int64_t t_9 = n_k - n_q;
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
+                const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
                         load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
@@ -630,9 +629,9 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
@@ -991,9 +990,10 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1124,8 +1124,8 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                corrected[j][e]) */
             dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -1163,12 +1163,11 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             dot3_v3(round_up(i1 - i0, 8), state, q_tile, sum_from_state);
             /* score_2[j][i] = sum over d of key_features * q_tile */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_features, q_tile, score_2);
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
-            const int64_t t_9 = n_k - n_q;
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
+                const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
                         load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
@@ -1179,9 +1178,9 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
@@ -1530,9 +1529,10 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1663,8 +1663,8 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                corrected[j][e]) */
             dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -1702,12 +1702,11 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             dot3_any(round_up(i1 - i0, 4), state, q_tile, sum_from_state);
             /* score_2[j][i] = sum over d of key_features * q_tile */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key_features, q_tile, score_2);
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
-            const int64_t t_9 = n_k - n_q;
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_10 = (i0 + i + lane_any) + t_9;
+                const ints_any t_9 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
                         load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
@@ -1718,9 +1717,9 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
@@ -1748,6 +1747,7 @@ struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 };
 
@@ -1756,13 +1756,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_linear_v4, .tile = -1, .own = 61696, .of_token = 4160};
+        return (struct version){.rows = deltanet_linear_v4, .tile = -1, .own = 61696, .of_token = 4160, .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_linear_v3, .tile = -1, .own = 61696, .of_token = 4160};
+        return (struct version){.rows = deltanet_linear_v3, .tile = -1, .own = 61696, .of_token = 4160, .in_keys = 1};
 #endif
-    return (struct version){.rows = deltanet_linear_any, .tile = -1, .own = 61696, .of_token = 4160};
+    return (struct version){.rows = deltanet_linear_any, .tile = -1, .own = 61696, .of_token = 4160, .in_keys = 1};
 }
 
 
@@ -1856,6 +1856,30 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t deltanet_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -1935,9 +1959,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int deltanet_forward(const struct attn_problem *problem, const struct deltanet_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -1947,15 +1968,16 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->beta) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = bytes;
     const int threads = thread_count(problem, given, max_bytes);

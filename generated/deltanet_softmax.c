@@ -33,8 +33,8 @@
      x23 [b g j e] = u with u[t_key] = x22 * (v - sum over j < t_key of x20 * u[j] if j <= t_key)
      x24 [b g m i j] = sum over d of x10 * x6
      x25 [b g m i j] = exp(x24 * 8)
-     x26 [b g m i] = sum over j of x25 if j <= i + n_k - n_q
-     x27 [b g m i e] = sum over j of x25 * x23 if j <= i + n_k - n_q
+     x26 [b g m i] = sum over j of x25 if j <= i + query_start
+     x27 [b g m i e] = sum over j of x25 * x23 if j <= i + query_start
      x28 [b g m i e] = x26 == 0 ? 0 : x27 / x26
      out = x28
 
@@ -108,7 +108,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *corrected; /* [B,G,n_k,64] */
     struct attn_strides corrected_at;
     struct deltanet_softmax_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -638,9 +637,10 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -716,7 +716,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -758,20 +758,19 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_6 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -800,35 +799,35 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_8 = load_v4(old_max + i);
-                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new9);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
+                const vec_v4 old_max_7 = load_v4(old_max + i);
+                const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new8);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_11 = load_v4(row_max + i);
+                const vec_v4 row_max_10 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
-                    store_v4(score + j * 32 + i, score_new12);
-                    row_sum_in += score_new12;
+                    const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
+                    store_v4(score + j * 32 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of corrected * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(corrected + j0 * corrected_row,
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(corrected + j0 * corrected_row,
                 corrected_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
                     old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(corrected + j0 * corrected_row + j * corrected_row, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, corrected + j0 * corrected_row + j * corrected_row, 1, score + j * 32,
                         in_region, i1 - i0);
@@ -845,11 +844,11 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_14 = load_v4(row_sum + i);
-                const mask_v4 t_15 = row_sum_14 == 0.0f;
+                const vec_v4 row_sum_12 = load_v4(row_sum + i);
+                const mask_v4 t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_15, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_14));
+                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -869,7 +868,7 @@ TARGET_v4 APART void deltanet_softmax_few_begin_v4(const struct call *call, int6
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
@@ -943,7 +942,8 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -969,7 +969,8 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1009,12 +1010,12 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_6 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1066,13 +1067,13 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
             }
         }
         /* state[r][e] += sum over j of score * corrected */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(corrected + j0 * corrected_row, corrected_row,
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(corrected + j0 * corrected_row, corrected_row,
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
                 state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                 }
@@ -1215,7 +1216,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     const int64_t n_k = call->p.n_k;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1899,9 +1900,10 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -1977,7 +1979,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -2019,20 +2021,19 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_6 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -2061,35 +2062,35 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_8 = load_v3(old_max + i);
-                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new9);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
+                const vec_v3 old_max_7 = load_v3(old_max + i);
+                const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new8);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_11 = load_v3(row_max + i);
+                const vec_v3 row_max_10 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
-                    store_v3(score + j * 16 + i, score_new12);
-                    row_sum_in += score_new12;
+                    const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
+                    store_v3(score + j * 16 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of corrected * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(corrected + j0 * corrected_row,
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(corrected + j0 * corrected_row,
                 corrected_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
                     old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(corrected + j0 * corrected_row + j * corrected_row, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, corrected + j0 * corrected_row + j * corrected_row, 1, score + j * 16,
                         in_region, i1 - i0);
@@ -2106,11 +2107,11 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_14 = load_v3(row_sum + i);
-                const mask_v3 t_15 = row_sum_14 == 0.0f;
+                const vec_v3 row_sum_12 = load_v3(row_sum + i);
+                const mask_v3 t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_15, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_14));
+                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -2130,7 +2131,7 @@ TARGET_v3 APART void deltanet_softmax_few_begin_v3(const struct call *call, int6
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
@@ -2204,7 +2205,8 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -2230,7 +2232,8 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2270,12 +2273,12 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_6 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2327,13 +2330,13 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
             }
         }
         /* state[r][e] += sum over j of score * corrected */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(corrected + j0 * corrected_row, corrected_row,
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(corrected + j0 * corrected_row, corrected_row,
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
                 state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                 }
@@ -2476,7 +2479,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     const int64_t n_k = call->p.n_k;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3154,9 +3157,10 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -3232,7 +3236,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -3274,20 +3278,19 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_6 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_7 = (i0 + i + lane_any) + t_6;
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
                             load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -3316,35 +3319,35 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_8 = load_any(old_max + i);
-                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new9);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
+                const vec_any old_max_7 = load_any(old_max + i);
+                const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new8);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_11 = load_any(row_max + i);
+                const vec_any row_max_10 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_10 = load_any(score + j * 16 + i);
-                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
-                    store_any(score + j * 16 + i, score_new12);
-                    row_sum_in += score_new12;
+                    const vec_any score_9 = load_any(score + j * 16 + i);
+                    const vec_any score_new11 = exp2_any(score_9 - row_max_10);
+                    store_any(score + j * 16 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of corrected * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(corrected + j0 * corrected_row,
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(corrected + j0 * corrected_row,
                 corrected_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, corrected + j0 * corrected_row, corrected_row, score, sum,
                     old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(corrected + j0 * corrected_row + j * corrected_row, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, corrected + j0 * corrected_row + j * corrected_row, 1, score + j * 16,
                         in_region, i1 - i0);
@@ -3361,11 +3364,11 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_14 = load_any(row_sum + i);
-                const mask_any t_15 = row_sum_14 == 0.0f;
+                const vec_any row_sum_12 = load_any(row_sum + i);
+                const mask_any t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_15, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_14));
+                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -3385,7 +3388,7 @@ APART void deltanet_softmax_few_begin_any(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
@@ -3459,7 +3462,8 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -3485,7 +3489,8 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3525,12 +3530,12 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_6 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -3582,13 +3587,13 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
             }
         }
         /* state[r][e] += sum over j of score * corrected */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(corrected + j0 * corrected_row, corrected_row,
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(corrected + j0 * corrected_row, corrected_row,
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
                 state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                 }
@@ -3731,7 +3736,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     const int64_t n_k = call->p.n_k;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3996,6 +4001,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -4163,6 +4169,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 /* ==== the values that the delta rule has corrected ==== */
 static struct version correct_version(void)
 {
@@ -4305,9 +4335,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int deltanet_softmax_forward(const struct attn_problem *problem, const struct deltanet_softmax_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -4317,15 +4344,16 @@ int deltanet_softmax_forward(const struct attn_problem *problem, const struct de
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->beta) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;

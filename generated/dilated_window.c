@@ -11,10 +11,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 && mod(i + n_k - n_q,
-     2) == mod(j, 2)
-     x6 [b g m i e] = sum over j of x4 * v if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 && mod(i + n_k -
-     n_q, 2) == mod(j, 2)
+     x5 [b g m i] = sum over j of x4 if i + query_start + -256 <= j && j <= i + query_start + 256 && mod(i +
+     query_start, 2) == mod(j, 2)
+     x6 [b g m i e] = sum over j of x4 * v if i + query_start + -256 <= j && j <= i + query_start + 256 && mod(i +
+     query_start, 2) == mod(j, 2)
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -80,7 +80,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -699,9 +698,10 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -743,10 +743,10 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
         }
     }
     {
-        const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* every j congruent to i0 + n_k - n_q modulo 2 */
-        const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
-            i0 + n_k - n_q - 256)), 2);
+        const int64_t j_end = min(n_k, i1 + query_start + 256);
+        /* every j congruent to i0 + query_start modulo 2 */
+        const int64_t j_first = max(0, i0 + query_start - 256) + floor_mod(i0 + query_start - (max(0,
+            i0 + query_start - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
             const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
@@ -756,18 +756,17 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i_count; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256)), score,
+            if ((j0 < (i1 + query_start - 257)) || ((i0 + query_start + 257) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256)), score,
                    -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i_count; i += 16) {
-                    const ints_v4 t_1 = (i0 + 2 * (i + lane_v4)) + t_0;
-                    const ints_v4 t_2 = t_1 + (-256);
-                    const ints_v4 t_3 = t_1 + 256;
+                    const ints_v4 t_0 = (i0 + 2 * (i + lane_v4)) + query_start;
+                    const ints_v4 t_1 = t_0 + (-256);
+                    const ints_v4 t_2 = t_0 + 256;
                     for (int64_t j = 0; j < j_count; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((t_2 <= (j0 + 2 * j)) & ((j0 + 2 *
-                            j) <= t_3), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((t_1 <= (j0 + 2 * j)) & ((j0 + 2 *
+                            j) <= t_2), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -789,21 +788,21 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 16) {
-                const vec_v4 old_max_4 = load_v4(old_max + i);
-                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new5);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+                const vec_v4 old_max_3 = load_v4(old_max + i);
+                const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new4);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 16) {
-                const vec_v4 row_max_7 = load_v4(row_max + i);
+                const vec_v4 row_max_6 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j_count; j++) {
-                    const vec_v4 score_6 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                    store_v4(score + j * 64 + i, score_new8);
-                    row_sum_in += score_new8;
+                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                    store_v4(score + j * 64 + i, score_new7);
+                    row_sum_in += score_new7;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -815,13 +814,12 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int64_t t_12 = floor_mod(j0 + 2 * j, 2);
+                    const int64_t t_10 = floor_mod(j0 + 2 * j, 2);
                     for (int64_t i = 0; i < i_count; i += 16) {
-                        const ints_v4 t_10 = (i0 + 2 * (i + lane_v4)) + t_9;
-                        const ints_v4 r11 = t_10 % 2;
-                        in_region[i / 16] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + 2 * j)) & ((j0 + 2 * j)
-                            <= (t_10 + 256))) & ((r11 + (((r11 != 0) & ((r11 < 0) != (2 < 0))) & 2)) == t_12), mask_v4);
+                        const ints_v4 t_8 = (i0 + 2 * (i + lane_v4)) + query_start;
+                        const ints_v4 r9 = t_8 % 2;
+                        in_region[i / 16] = __builtin_convertvector((((t_8 + (-256)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <=
+                            (t_8 + 256))) & ((r9 + (((r9 != 0) & ((r9 < 0) != (2 < 0))) & 2)) == t_10), mask_v4);
                     }
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, in_region, i_count);
                 }
@@ -832,10 +830,10 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i_count; i += 16) {
-        const vec_v4 row_sum_13 = load_v4(row_sum + i);
-        const mask_v4 t_14 = row_sum_13 == 0.0f;
+        const vec_v4 row_sum_11 = load_v4(row_sum + i);
+        const mask_v4 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
+            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -853,7 +851,7 @@ TARGET_v4 APART void dilated_window_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -914,7 +912,8 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -937,8 +936,8 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), n_k + 256);
-        j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start + 256); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -946,16 +945,16 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
+        /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) + 256))) &&
            (floormod((r % n_q) +  ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             const ints_v4 r1 = t_0 % 2;
             const ints_v4 t_2 = r1 + (((r1 != 0) & ((r1 < 0) != (2 < 0))) & 2);
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <= t_0) &
-                    (t_0 <= ((r % n_q) + n_k - n_q + 256))) & (floor_mod((r % n_q) + n_k - n_q, 2) == t_2), mask_v4),
-                    load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((r % n_q) + query_start - 256) <= t_0)
+                    & (t_0 <= ((r % n_q) + query_start + 256))) & (floor_mod((r % n_q) + query_start, 2) == t_2),
+                    mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
             }
         }
         /* state_max max= score */
@@ -1010,9 +1009,9 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
-                const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
-                const int64_t t_8 = floor_mod((r % n_q) + n_k - n_q, 2);
+                const int64_t t_5 = (r % n_q) + query_start - 256;
+                const int64_t t_7 = (r % n_q) + query_start + 256;
+                const int64_t t_8 = floor_mod((r % n_q) + query_start, 2);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_6 = j0 + j + lane_v4;
                     const ints_v4 r9 = t_6 % 2;
@@ -1123,12 +1122,13 @@ TARGET_v4 static void dilated_window_few_v4(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         dilated_window_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         dilated_window_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 256, 0) / 1024;
+    const int64_t first = max(query_start - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1698,9 +1698,10 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1742,10 +1743,10 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
         }
     }
     {
-        const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* every j congruent to i0 + n_k - n_q modulo 2 */
-        const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
-            i0 + n_k - n_q - 256)), 2);
+        const int64_t j_end = min(n_k, i1 + query_start + 256);
+        /* every j congruent to i0 + query_start modulo 2 */
+        const int64_t j_first = max(0, i0 + query_start - 256) + floor_mod(i0 + query_start - (max(0,
+            i0 + query_start - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
             const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
@@ -1754,18 +1755,17 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i_count; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256)), score,
+            if ((j0 < (i1 + query_start - 257)) || ((i0 + query_start + 257) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256)), score,
                    -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i_count; i += 8) {
-                    const ints_v3 t_1 = (i0 + 2 * (i + lane_v3)) + t_0;
-                    const ints_v3 t_2 = t_1 + (-256);
-                    const ints_v3 t_3 = t_1 + 256;
+                    const ints_v3 t_0 = (i0 + 2 * (i + lane_v3)) + query_start;
+                    const ints_v3 t_1 = t_0 + (-256);
+                    const ints_v3 t_2 = t_0 + 256;
                     for (int64_t j = 0; j < j_count; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((t_2 <= (j0 + 2 * j)) & ((j0 + 2 *
-                            j) <= t_3), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((t_1 <= (j0 + 2 * j)) & ((j0 + 2 *
+                            j) <= t_2), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -1793,21 +1793,21 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 8) {
-                const vec_v3 old_max_4 = load_v3(old_max + i);
-                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new5);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+                const vec_v3 old_max_3 = load_v3(old_max + i);
+                const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new4);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 8) {
-                const vec_v3 row_max_7 = load_v3(row_max + i);
+                const vec_v3 row_max_6 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j_count; j++) {
-                    const vec_v3 score_6 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                    store_v3(score + j * 64 + i, score_new8);
-                    row_sum_in += score_new8;
+                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                    store_v3(score + j * 64 + i, score_new7);
+                    row_sum_in += score_new7;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1819,13 +1819,12 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int64_t t_12 = floor_mod(j0 + 2 * j, 2);
+                    const int64_t t_10 = floor_mod(j0 + 2 * j, 2);
                     for (int64_t i = 0; i < i_count; i += 8) {
-                        const ints_v3 t_10 = (i0 + 2 * (i + lane_v3)) + t_9;
-                        const ints_v3 r11 = t_10 % 2;
-                        in_region[i / 8] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <=
-                            (t_10 + 256))) & ((r11 + (((r11 != 0) & ((r11 < 0) != (2 < 0))) & 2)) == t_12), mask_v3);
+                        const ints_v3 t_8 = (i0 + 2 * (i + lane_v3)) + query_start;
+                        const ints_v3 r9 = t_8 % 2;
+                        in_region[i / 8] = __builtin_convertvector((((t_8 + (-256)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <=
+                            (t_8 + 256))) & ((r9 + (((r9 != 0) & ((r9 < 0) != (2 < 0))) & 2)) == t_10), mask_v3);
                     }
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, in_region, i_count);
                 }
@@ -1836,10 +1835,10 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i_count; i += 8) {
-        const vec_v3 row_sum_13 = load_v3(row_sum + i);
-        const mask_v3 t_14 = row_sum_13 == 0.0f;
+        const vec_v3 row_sum_11 = load_v3(row_sum + i);
+        const mask_v3 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
+            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -1857,7 +1856,7 @@ TARGET_v3 APART void dilated_window_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1918,7 +1917,8 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1941,8 +1941,8 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), n_k + 256);
-        j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start + 256); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1950,16 +1950,16 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
+        /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) + 256))) &&
            (floormod((r % n_q) +  ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             const ints_v3 r1 = t_0 % 2;
             const ints_v3 t_2 = r1 + (((r1 != 0) & ((r1 < 0) != (2 < 0))) & 2);
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <= t_0) &
-                    (t_0 <= ((r % n_q) + n_k - n_q + 256))) & (floor_mod((r % n_q) + n_k - n_q, 2) == t_2), mask_v3),
-                    load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((r % n_q) + query_start - 256) <= t_0)
+                    & (t_0 <= ((r % n_q) + query_start + 256))) & (floor_mod((r % n_q) + query_start, 2) == t_2),
+                    mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
             }
         }
         /* state_max max= score */
@@ -2014,9 +2014,9 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
-                const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
-                const int64_t t_8 = floor_mod((r % n_q) + n_k - n_q, 2);
+                const int64_t t_5 = (r % n_q) + query_start - 256;
+                const int64_t t_7 = (r % n_q) + query_start + 256;
+                const int64_t t_8 = floor_mod((r % n_q) + query_start, 2);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_6 = j0 + j + lane_v3;
                     const ints_v3 r9 = t_6 % 2;
@@ -2127,12 +2127,13 @@ TARGET_v3 static void dilated_window_few_v3(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         dilated_window_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         dilated_window_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 256, 0) / 1024;
+    const int64_t first = max(query_start - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -2686,9 +2687,10 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2730,10 +2732,10 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     {
-        const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* every j congruent to i0 + n_k - n_q modulo 2 */
-        const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
-            i0 + n_k - n_q - 256)), 2);
+        const int64_t j_end = min(n_k, i1 + query_start + 256);
+        /* every j congruent to i0 + query_start modulo 2 */
+        const int64_t j_first = max(0, i0 + query_start - 256) + floor_mod(i0 + query_start - (max(0,
+            i0 + query_start - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
             const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
@@ -2743,18 +2745,17 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i_count; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256)), score,
+            if ((j0 < (i1 + query_start - 257)) || ((i0 + query_start + 257) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256)), score,
                    -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i_count; i += 4) {
-                    const ints_any t_1 = (i0 + 2 * (i + lane_any)) + t_0;
-                    const ints_any t_2 = t_1 + (-256);
-                    const ints_any t_3 = t_1 + 256;
+                    const ints_any t_0 = (i0 + 2 * (i + lane_any)) + query_start;
+                    const ints_any t_1 = t_0 + (-256);
+                    const ints_any t_2 = t_0 + 256;
                     for (int64_t j = 0; j < j_count; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_2 <= (j0 + 2 * j)) & ((j0 + 2
-                            * j) <= t_3), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_1 <= (j0 + 2 * j)) & ((j0 + 2
+                            * j) <= t_2), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -2782,21 +2783,21 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 4) {
-                const vec_any old_max_4 = load_any(old_max + i);
-                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new5);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+                const vec_any old_max_3 = load_any(old_max + i);
+                const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new4);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 4) {
-                const vec_any row_max_7 = load_any(row_max + i);
+                const vec_any row_max_6 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j_count; j++) {
-                    const vec_any score_6 = load_any(score + j * 64 + i);
-                    const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                    store_any(score + j * 64 + i, score_new8);
-                    row_sum_in += score_new8;
+                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                    store_any(score + j * 64 + i, score_new7);
+                    row_sum_in += score_new7;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -2808,13 +2809,12 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int64_t t_12 = floor_mod(j0 + 2 * j, 2);
+                    const int64_t t_10 = floor_mod(j0 + 2 * j, 2);
                     for (int64_t i = 0; i < i_count; i += 4) {
-                        const ints_any t_10 = (i0 + 2 * (i + lane_any)) + t_9;
-                        const ints_any r11 = t_10 % 2;
-                        in_region[i / 4] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <=
-                            (t_10 + 256))) & ((r11 + (((r11 != 0) & ((r11 < 0) != (2 < 0))) & 2)) == t_12), mask_any);
+                        const ints_any t_8 = (i0 + 2 * (i + lane_any)) + query_start;
+                        const ints_any r9 = t_8 % 2;
+                        in_region[i / 4] = __builtin_convertvector((((t_8 + (-256)) <= (j0 + 2 * j)) & ((j0 + 2 * j) <=
+                            (t_8 + 256))) & ((r9 + (((r9 != 0) & ((r9 < 0) != (2 < 0))) & 2)) == t_10), mask_any);
                     }
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, in_region, i_count);
                 }
@@ -2825,10 +2825,10 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i_count; i += 4) {
-        const vec_any row_sum_13 = load_any(row_sum + i);
-        const mask_any t_14 = row_sum_13 == 0.0f;
+        const vec_any row_sum_11 = load_any(row_sum + i);
+        const mask_any t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
+            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -2846,7 +2846,7 @@ APART void dilated_window_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2907,7 +2907,8 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2930,8 +2931,8 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), n_k + 256);
-        j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start + 256); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2939,16 +2940,16 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
+        /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) + 256))) &&
            (floormod((r % n_q) +  ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             const ints_any r1 = t_0 % 2;
             const ints_any t_2 = r1 + (((r1 != 0) & ((r1 < 0) != (2 < 0))) & 2);
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <= t_0)
-                    & (t_0 <= ((r % n_q) + n_k - n_q + 256))) & (floor_mod((r % n_q) + n_k - n_q, 2) == t_2), mask_any),
-                    load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((r % n_q) + query_start - 256) <=
+                    t_0) & (t_0 <= ((r % n_q) + query_start + 256))) & (floor_mod((r % n_q) + query_start, 2) == t_2),
+                    mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
             }
         }
         /* state_max max= score */
@@ -3003,9 +3004,9 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
-                const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
-                const int64_t t_8 = floor_mod((r % n_q) + n_k - n_q, 2);
+                const int64_t t_5 = (r % n_q) + query_start - 256;
+                const int64_t t_7 = (r % n_q) + query_start + 256;
+                const int64_t t_8 = floor_mod((r % n_q) + query_start, 2);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_6 = j0 + j + lane_any;
                     const ints_any r9 = t_6 % 2;
@@ -3116,12 +3117,13 @@ static void dilated_window_few_any(const struct call *call, int64_t task, struct
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         dilated_window_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         dilated_window_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 256, 0) / 1024;
+    const int64_t first = max(query_start - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3150,6 +3152,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     int64_t apart; /* positions between neighbouring queries of a task */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
@@ -3273,6 +3276,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t dilated_window_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3367,9 +3394,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int dilated_window_forward(const struct attn_problem *problem, const struct dilated_window_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3378,12 +3402,13 @@ int dilated_window_forward(const struct attn_problem *problem, const struct dila
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

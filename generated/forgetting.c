@@ -10,13 +10,13 @@
      v [b g j e]
      gate [b g m j], learned parameter
      x4 [b g m position] = max(gate[b, g, m, position], -10000)
-     x5 [b g m i] = sum over position of x4 if position <= i + n_k - n_q
+     x5 [b g m i] = sum over position of x4 if position <= i + query_start
      x6 [b g m j] = sum over position of x4 if position <= j
      x7 [b g m i j] = sum over d of q * k
      x8 [b g m i j] = exp(x7 * 0.125)
      x9 [b g m i j] = exp(x7 * 0.125 + x5 - x6)
-     x10 [b g m i] = sum over j of x9 if j <= i + n_k - n_q
-     x11 [b g m i e] = sum over j of x9 * v if j <= i + n_k - n_q
+     x10 [b g m i] = sum over j of x9 if j <= i + query_start
+     x11 [b g m i e] = sum over j of x9 * v if j <= i + query_start
      x12 [b g m i e] = x10 == 0 ? 0 : x11 / x10
      out = x12
 
@@ -101,9 +101,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dlog_decay; /* [B,H,n_k] */
     struct attn_strides dlog_decay_at;
     struct forgetting_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dgate_array;
@@ -498,9 +495,10 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -558,7 +556,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -576,13 +574,12 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_2 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -605,34 +602,34 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_4 = load_v4(old_max + i);
-            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new5);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+            const vec_v4 old_max_3 = load_v4(old_max + i);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new4);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_7 = load_v4(row_max + i);
+            const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_6 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                store_v4(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                store_v4(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_9), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -641,18 +638,18 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_10 = load_v4(row_sum + i);
-        const mask_v4 t_11 = row_sum_10 == 0.0f;
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        const mask_v4 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
+            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_12 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_12 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_12) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_10 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -676,9 +673,10 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
         * call->log_decay_q_low_at.head;
@@ -721,7 +719,7 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         store_v4(row_sum + i, splat_v4(0.0f));
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -739,13 +737,12 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_2 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -768,30 +765,30 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_4 = load_v4(old_max + i);
-            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new5);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+            const vec_v4 old_max_3 = load_v4(old_max + i);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new4);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_7 = load_v4(row_max + i);
+            const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_6 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                store_v4(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                store_v4(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_9 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_9 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_9) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_8 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_8) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -861,9 +858,10 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -934,7 +932,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -968,14 +966,13 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                             load_v4(score + j * 64 + i), splat_v4(0.0f)));
                     }
                 }
@@ -998,14 +995,13 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dq) {
-                /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                const int64_t t_10 = n_k - n_q;
+                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                        store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
                             load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                     }
                 }
@@ -1013,15 +1009,15 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
         }
         if (dq) {
             /* sum[d][i] += sum over j of k * weight_3 */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
@@ -1067,10 +1063,11 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1145,7 +1142,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -1167,26 +1164,26 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                         i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_2 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
                             mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_3 = (i0 + i) + n_k - n_q;
+                        const int64_t t_3 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                         }
@@ -1208,28 +1205,28 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_4 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
-                                n_q), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot4_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
@@ -1284,9 +1281,10 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1339,7 +1337,7 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
         store_v4(row_sum + j, splat_v4(0.0f));
         store_v4(row_sum_compensation + j, splat_v4(0.0f));
     }
-    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over d of q * k_tile */
         dot3_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
@@ -1356,12 +1354,12 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
                     (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
             }
         }
-        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_2 = j0 + j + lane_v4;
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                    store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
                         mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                 }
             }
@@ -1832,9 +1830,10 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1892,7 +1891,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1910,13 +1909,12 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_2 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -1943,34 +1941,33 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_4 = load_v3(old_max + i);
-            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new5);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+            const vec_v3 old_max_3 = load_v3(old_max + i);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new4);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_7 = load_v3(row_max + i);
+            const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_6 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                store_v3(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                store_v3(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_9), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1979,18 +1976,18 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_10 = load_v3(row_sum + i);
-        const mask_v3 t_11 = row_sum_10 == 0.0f;
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
+            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_12 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_12 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_12) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_10 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2014,9 +2011,10 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
         * call->log_decay_q_low_at.head;
@@ -2059,7 +2057,7 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         store_v3(row_sum + i, splat_v3(0.0f));
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -2077,13 +2075,12 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_2 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -2110,30 +2107,30 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_4 = load_v3(old_max + i);
-            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new5);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+            const vec_v3 old_max_3 = load_v3(old_max + i);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new4);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_7 = load_v3(row_max + i);
+            const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_6 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                store_v3(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                store_v3(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_9 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_9 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_9) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_8 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_8) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -2203,9 +2200,10 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2276,7 +2274,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -2310,14 +2308,13 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                             load_v3(score + j * 64 + i), splat_v3(0.0f)));
                     }
                 }
@@ -2340,14 +2337,13 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dq) {
-                /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                const int64_t t_10 = n_k - n_q;
+                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                        store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
                             load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                     }
                 }
@@ -2355,15 +2351,15 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
         }
         if (dq) {
             /* sum[d][i] += sum over j of k * weight_3 */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
@@ -2409,10 +2405,11 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2487,7 +2484,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -2509,26 +2506,26 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                         i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_2 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
                             mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_3 = (i0 + i) + n_k - n_q;
+                        const int64_t t_3 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                         }
@@ -2550,28 +2547,28 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_4 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
-                                n_q), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot4_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
@@ -2626,9 +2623,10 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2681,7 +2679,7 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
         store_v3(row_sum + j, splat_v3(0.0f));
         store_v3(row_sum_compensation + j, splat_v3(0.0f));
     }
-    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over d of q * k_tile */
         dot3_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
@@ -2698,12 +2696,12 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
                     (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
             }
         }
-        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_2 = j0 + j + lane_v3;
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                    store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
                         mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                 }
             }
@@ -3164,9 +3162,10 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3224,7 +3223,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -3242,13 +3241,12 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_2 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -3276,34 +3274,34 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_4 = load_any(old_max + i);
-            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new5);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+            const vec_any old_max_3 = load_any(old_max + i);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new4);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_7 = load_any(row_max + i);
+            const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_6 = load_any(score + j * 64 + i);
-                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                store_any(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                store_any(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_9), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -3312,18 +3310,18 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_10 = load_any(row_sum + i);
-        const mask_any t_11 = row_sum_10 == 0.0f;
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
+            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_12 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_12 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_12) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_10 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -3347,9 +3345,10 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
         * call->log_decay_q_low_at.head;
@@ -3392,7 +3391,7 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         store_any(row_sum + i, splat_any(0.0f));
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -3410,13 +3409,12 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_2 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -3444,30 +3442,30 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_4 = load_any(old_max + i);
-            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new5);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+            const vec_any old_max_3 = load_any(old_max + i);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new4);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_7 = load_any(row_max + i);
+            const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_6 = load_any(score + j * 64 + i);
-                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                store_any(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                store_any(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_9 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_9 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_9) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_8 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_8) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -3537,9 +3535,10 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3610,7 +3609,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -3644,14 +3643,13 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                             load_any(score + j * 64 + i), splat_any(0.0f)));
                     }
                 }
@@ -3674,14 +3672,13 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dq) {
-                /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                const int64_t t_10 = n_k - n_q;
+                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                        store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
                             load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                     }
                 }
@@ -3689,15 +3686,15 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
         }
         if (dq) {
             /* sum[d][i] += sum over j of k * weight_3 */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
@@ -3743,10 +3740,11 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3821,7 +3819,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -3843,26 +3841,26 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                         i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_2 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
                             mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_3 = (i0 + i) + n_k - n_q;
+                        const int64_t t_3 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                         }
@@ -3884,28 +3882,28 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_4 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot4_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
@@ -3960,9 +3958,10 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4015,7 +4014,7 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
         store_any(row_sum + j, splat_any(0.0f));
         store_any(row_sum_compensation + j, splat_any(0.0f));
     }
-    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over d of q * k_tile */
         dot3_any(round_up(j1 - j0, 4), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
@@ -4032,12 +4031,12 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
                     (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
             }
         }
-        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_2 = j0 + j + lane_any;
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                    store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
                         mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                 }
             }
@@ -4152,6 +4151,7 @@ struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -4266,6 +4266,30 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
@@ -4331,9 +4355,10 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t x = 0, at = i * 1; x < 1; x++, at++) {
-            const int64_t from = at + (n_k - n_q) * 1;
+            const int64_t from = min(first + i, n_k - 1) * 1 + x;
             of_query[at] = from < 0 ? 0 : sum[from];
             of_query_low[at] = from < 0 ? 0 : sum_low[from];
         }
@@ -4474,9 +4499,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int forgetting_forward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -4485,15 +4507,16 @@ int forgetting_forward(const struct attn_problem *problem, const struct forgetti
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->gate) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
@@ -4619,12 +4642,16 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
     const float *const of_query = call->dlog_decay_q + task * n_q * 1;
     double high[1] = {0}, low[1] = {0};
     (void)work;
-    for (int64_t t = n_k - 1; t >= 0; t--)
-        for (int64_t x = 0, at = t * 1, from = (t - n_k + n_q) * 1; x < 1; x++, at++, from++) {
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
+    int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
+    for (int64_t t = n_k - 1; t >= 0; t--) {
+        for (; i >= 0 && first + i >= t; i--)
+            for (int64_t x = 0; x < 1; x++) add_to_sum(&high[x], &low[x], (double)of_query[i * 1 + x]);
+        for (int64_t x = 0, at = t * 1; x < 1; x++, at++) {
             add_to_sum(&high[x], &low[x], (double)sum[at]);
-            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
             sum[at] = (float)(high[x] + low[x]);
         }
+    }
 }
 
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
@@ -4674,58 +4701,11 @@ static size_t set_totals(struct call *call, const struct forgetting_gradients *t
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
@@ -4748,7 +4728,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -4763,7 +4743,6 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -4771,9 +4750,11 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 6; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -4781,14 +4762,9 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p)).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -4807,11 +4783,6 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
     if (!error) error = run_part(4, &call, threads, work);
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
     if (!error) error = run_part(5, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

@@ -19,7 +19,7 @@
      x11 [b g m i d] = x10 * 0.125
      gate [b g m j], learned parameter
      x13 [b g m position] = max(gate[b, g, m, position], -10000)
-     x14 [b g m i] = sum over position of x13 if position <= i + n_k - n_q
+     x14 [b g m i] = sum over position of x13 if position <= i + query_start
      x15 [b g m j] = sum over position of x13 if position <= j
      x16 [b g t_key d] = k[b, g, t_key, d]
      x17 [b g t_key d] = x16 * x16
@@ -35,8 +35,8 @@
      x27 [b g m i j] = sum over d of x11 * x6
      x28 [b g m i j] = x27
      x29 [b g m i j] = x27 * pow(2.718281828459045, x14 - x15[b, g, 0, j])
-     x30 [b g m i] = sum over j of x29 if j <= i + n_k - n_q
-     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + n_k - n_q
+     x30 [b g m i] = sum over j of x29 if j <= i + query_start
+     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + query_start
      x32 [b g m i e] = x31
      out = x32
 
@@ -139,9 +139,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dlog_decay; /* [B,H,n_k] */
     struct attn_strides dlog_decay_at;
     struct gated_deltanet_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     
     float *dgate_array;
     float *dbeta_array;
@@ -706,9 +703,10 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -907,8 +905,8 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                corrected[j][e]) */
             dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -974,12 +972,11 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                         log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
-            const int64_t t_24 = n_k - n_q;
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_25 = (i0 + i + lane_v4) + t_24;
+                const ints_v4 t_24 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_25, mask_v4),
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_24, mask_v4),
                         load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
@@ -990,9 +987,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_26 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_26), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
@@ -1011,23 +1008,23 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_27 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+        const float t_25 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
             1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_28 = powf(2.7182818f, t_27);
-        const int t_29 = t_28 < 0.5f;
-        const float t_30 = t_29 ? t_28 : 1.0f;
-        const float t_31 = t_29 ? 0.0f : (-expm1f(t_27));
+        const float t_26 = powf(2.7182818f, t_25);
+        const int t_27 = t_26 < 0.5f;
+        const float t_28 = t_27 ? t_26 : 1.0f;
+        const float t_29 = t_27 ? 0.0f : (-expm1f(t_25));
         for (int64_t f = 0; f < 64; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_30));
-            store_v4(lost_share + f, splat_v4(t_31));
+            store_v4(kept_share + f, splat_v4(t_28));
+            store_v4(lost_share + f, splat_v4(t_29));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 state_32 = load_v4(state + f * 64 + e);
-                    store_v4(state + f * 64 + e, (state_32 * kept_share[f]) - (state_32 * lost_share[f]));
+                    const vec_v4 state_30 = load_v4(state + f * 64 + e);
+                    store_v4(state + f * 64 + e, (state_30 * kept_share[f]) - (state_30 * lost_share[f]));
                 }
             }
         }
@@ -1045,7 +1042,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1304,7 +1301,8 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
@@ -1337,8 +1335,8 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
-            i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -1379,30 +1377,29 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
             /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) + n_k -
-                n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) +
+                query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[i] = 0;
             /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
-                + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                + query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[i] = 0;
-            /* key_features_2 = (q_tile * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+            /* key_features_2 = (q_tile * select((max(i + query_start, 0) / 32) == 0, 1.0f,
                exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
-            const int64_t t_3 = n_k - n_q;
-            const float log_decay_chunk_7 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
                 0)];
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_chunk_at_4 = load_v4(log_decay_chunk_at + i);
-                const vec_v4 log_decay_chunk_low_at_5 = load_v4(log_decay_chunk_low_at + i);
-                const vec_v4 t_6 = pick_v4(__builtin_convertvector(((((((i0 + i + lane_v4) + t_3) > 0) & ((i0 + i +
-                    lane_v4) + t_3)) | (~(((i0 + i + lane_v4) + t_3) > 0) & (0 - (ints_v4){0}))) / 32) == 0, mask_v4),
-                    splat_v4(1.0f), exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_at_4) +
-                    (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_at_5)) * 1.442695f));
-                const vec_v4 t_9 = exp2_v4(((log_decay_chunk_at_4 - log_decay_chunk_7) + (log_decay_chunk_low_at_5 -
-                    log_decay_chunk_low_8)) * 1.442695f);
+                const vec_v4 log_decay_chunk_at_3 = load_v4(log_decay_chunk_at + i);
+                const vec_v4 log_decay_chunk_low_at_4 = load_v4(log_decay_chunk_low_at + i);
+                const vec_v4 t_5 = pick_v4(__builtin_convertvector(((((((i0 + i + lane_v4) + query_start) > 0) & ((i0 +
+                    i + lane_v4) + query_start)) | (~(((i0 + i + lane_v4) + query_start) > 0) & (0 - (ints_v4){0}))) /
+                    32) == 0, mask_v4), splat_v4(1.0f), exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_at_3)
+                    + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_at_4)) * 1.442695f));
+                const vec_v4 t_8 = exp2_v4(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                    log_decay_chunk_low_7)) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features_2 + f * 32 + i, (load_v4(q_tile + f * 32 + i) * t_6) * t_9);
+                    store_v4(key_features_2 + f * 32 + i, (load_v4(q_tile + f * 32 + i) * t_5) * t_8);
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * dout */
@@ -1437,34 +1434,34 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_10 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
             0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_11 = powf(2.7182818f, t_10);
-        const int t_12 = t_11 < 0.5f;
-        const float t_13 = t_12 ? t_11 : 1.0f;
-        const float t_14 = t_12 ? 0.0f : (-expm1f(t_10));
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
         for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_13));
-            store_v4(lost_share + f, splat_v4(t_14));
+            store_v4(kept_share + f, splat_v4(t_12));
+            store_v4(lost_share + f, splat_v4(t_13));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_15 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new16 = carried_15;
-                    const float kept_share_17 = kept_share[f];
-                    const vec_v4 carried_new18 = carried_15 * kept_share_17;
-                    store_v4(carried + f * 64 + e, carried_new18);
+                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_v4 carried_new17 = carried_14 * kept_share_16;
+                    store_v4(carried + f * 64 + e, carried_new17);
                     store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_17);
+                        kept_share_16);
                     add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new18 * lost_share[f]),
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
                         splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new16);
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
                 }
             }
         }
@@ -1484,10 +1481,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -1572,8 +1570,8 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_19 = load_v4(k_tile + d * 32 + j);
-                        query_sum_in[vector] += k_tile_19 * k_tile_19;
+                        const vec_v4 k_tile_18 = load_v4(k_tile + d * 32 + j);
+                        query_sum_in[vector] += k_tile_18 * k_tile_18;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
@@ -1599,10 +1597,10 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
            sum_2_compensation = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_sum_20 = load_v4(query_sum + j);
-            const vec_v4 t_21 = pick_v4(query_sum_20 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_20));
+            const vec_v4 query_sum_19 = load_v4(query_sum + j);
+            const vec_v4 t_20 = pick_v4(query_sum_19 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_19));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_21);
+                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_20);
                 store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
                 store_v4(sum_2_compensation + d * 32 + j, splat_v4(0.0f));
             }
@@ -1618,14 +1616,15 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
             }
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
-                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
-                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    32) - 1) / 32) * 32) - query_start + 32},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
             };
             const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
             /* the ranges that every query of the tile sees */
             struct attn_range i_inside[] = {
-                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
-                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
             };
             const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
             for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -1648,8 +1647,8 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    const vec_v4 q_tile_2_22 = load_v4(q_tile_2 + d * 32 + i);
-                                    key_sum_2_in[vector] += q_tile_2_22 * q_tile_2_22;
+                                    const vec_v4 q_tile_2_21 = load_v4(q_tile_2 + d * 32 + i);
+                                    key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -1658,11 +1657,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                         }
                         /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 key_sum_2_23 = load_v4(key_sum_2 + i);
-                            const vec_v4 t_24 = pick_v4(key_sum_2_23 == 0.0f, splat_v4(0.0f),
-                                1.0f / sqrt_v4(key_sum_2_23));
+                            const vec_v4 key_sum_2_22 = load_v4(key_sum_2 + i);
+                            const vec_v4 t_23 = pick_v4(key_sum_2_22 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(key_sum_2_22));
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v4(q_tile_2 + d * 32 + i, (load_v4(q_tile_2 + d * 32 + i) * t_24) * 0.125f);
+                                store_v4(q_tile_2 + d * 32 + i, (load_v4(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
                             }
                         }
                     }
@@ -1679,27 +1678,27 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                         /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                            log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 log_decay_k_tile_25 = load_v4(log_decay_k_tile + j);
-                            const vec_v4 log_decay_k_low_tile_26 = load_v4(log_decay_k_low_tile + j);
+                            const vec_v4 log_decay_k_tile_24 = load_v4(log_decay_k_tile + j);
+                            const vec_v4 log_decay_k_low_tile_25 = load_v4(log_decay_k_low_tile + j);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 t_27 = exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_25) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_26)) * 1.442695f);
-                                store_v4(score + i * 32 + j, load_v4(score + i * 32 + j) * t_27);
-                                store_v4(score_2 + i * 32 + j, load_v4(score_2 + i * 32 + j) * t_27);
+                                const vec_v4 t_26 = exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_24) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_25)) * 1.442695f);
+                                store_v4(score + i * 32 + j, load_v4(score + i * 32 + j) * t_26);
+                                store_v4(score_2 + i * 32 + j, load_v4(score_2 + i * 32 + j) * t_26);
                             }
                         }
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (linear_part_1) {
-                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_28 = j0 + j + lane_v4;
+                                const ints_v4 t_27 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_29 = (i0 + i) + n_k - n_q;
-                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_28 <= t_29) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_28), mask_v4),
+                                    const int64_t t_28 = (i0 + i) + query_start;
+                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_27 <= t_28) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_27), mask_v4),
                                         load_v4(score + i * 32 + j), splat_v4(0.0f)));
                                 }
                             }
@@ -1715,11 +1714,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[2] = {0};
                                 if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_31 = (i0 + i) + n_k - n_q;
-                                const int64_t t_32 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                const int64_t t_30 = (i0 + i) + query_start;
+                                const int64_t t_31 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_30 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_30 <= t_31) & (t_32 <= t_30),
+                                    const ints_v4 t_29 = j0 + j + lane_v4;
+                                    in_region[j / 16] = __builtin_convertvector((t_29 <= t_30) & (t_31 <= t_29),
                                         mask_v4);
                                 }
                                 add_seen_v4(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
@@ -1731,14 +1730,14 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (linear_part_7) {
-                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
                                0) / 32) * 32) <= j), score_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_33 = j0 + j + lane_v4;
+                                const ints_v4 t_32 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_34 = (i0 + i) + n_k - n_q;
-                                    store_v4(score_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_33 <= t_34) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_33), mask_v4),
+                                    const int64_t t_33 = (i0 + i) + query_start;
+                                    store_v4(score_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_32 <= t_33) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_32), mask_v4),
                                         load_v4(score_2 + i * 32 + j), splat_v4(0.0f)));
                                 }
                             }
@@ -1752,11 +1751,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[2] = {0};
                                 if (finite_v4(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_36 = (i0 + i) + n_k - n_q;
-                                const int64_t t_37 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                const int64_t t_35 = (i0 + i) + query_start;
+                                const int64_t t_36 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_35 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
+                                    const ints_v4 t_34 = j0 + j + lane_v4;
+                                    in_region[j / 16] = __builtin_convertvector((t_34 <= t_35) & (t_36 <= t_34),
                                         mask_v4);
                                 }
                                 add_seen_v4(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
@@ -1770,13 +1769,13 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         if (linear_part_1 || linear_part_9) {
             /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_38 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_39 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_37 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_40 = exp2_v4(((log_decay_chunk_38 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_39 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v4 t_39 = exp2_v4(((log_decay_chunk_37 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_38 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_40);
+                    store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_39);
                 }
             }
         }
@@ -1795,13 +1794,13 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         if (linear_part_7) {
             /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_41 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_42 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_43 = exp2_v4(((log_decay_chunk_41 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_42 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v4 t_42 = exp2_v4(((log_decay_chunk_40 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_41 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + j, load_v4(sum_from_state_2 + f * 32 + j) * t_43);
+                    store_v4(query_2 + f * 32 + j, load_v4(sum_from_state_2 + f * 32 + j) * t_42);
                 }
             }
             /* sum_2 = query_2 + sum_2 */
@@ -1912,7 +1911,7 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v4(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -2058,10 +2057,11 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -2111,8 +2111,8 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -2187,7 +2187,7 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
                 }
                 store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
             }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -2241,14 +2241,13 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
                         }
                     }
                 }
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                        const int64_t t_30 = n_k - n_q;
+                        /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_31 = (i0 + i + lane_v4) + t_30;
+                            const ints_v4 t_30 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_31) &
+                                store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_30) &
                                     (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
                                     splat_v4(0.0f)));
                             }
@@ -2257,17 +2256,16 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k_tile_2 * weight */
-                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(k_tile_2,
+                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v4(k_tile_2,
                         32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                         dot12_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, weight, sum, sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v4 in_region[2] = {0};
                             if (finite_v4(k_tile_2 + j * 1, 32, 64, 1)) continue;
-                            const int64_t t_32 = n_k - n_q;
-                            const int t_33 = (chunk * 32) <= (j0 + j);
+                            const int t_31 = (chunk * 32) <= (j0 + j);
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_32)) &
-                                    (-(int64_t)t_33), mask_v4);
+                                in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) +
+                                    query_start)) & (-(int64_t)t_31), mask_v4);
                             }
                             add_seen_v4(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
                         }
@@ -2278,23 +2276,22 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
                     /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
                        log_decay_k_low)) * 1.442695f)) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 log_decay_q_tile_34 = load_v4(log_decay_q_tile + i);
-                        const vec_v4 log_decay_q_low_tile_35 = load_v4(log_decay_q_low_tile + i);
+                        const vec_v4 log_decay_q_tile_32 = load_v4(log_decay_q_tile + i);
+                        const vec_v4 log_decay_q_low_tile_33 = load_v4(log_decay_q_low_tile + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_v4(score + j * 32 + i, load_v4(score_2 + j * 32 + i) * (load_v4(score + j * 32 + i) *
-                                exp2_v4(((log_decay_q_tile_34 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_35 -
+                                exp2_v4(((log_decay_q_tile_32 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_33 -
                                 log_decay_k_low[(j0 + j)])) * 1.442695f)));
                         }
                     }
                 }
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_q) {
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                        const int64_t t_36 = n_k - n_q;
+                        /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_37 = (i0 + i + lane_v4) + t_36;
+                            const ints_v4 t_34 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) &
+                                store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) &
                                     (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
                                     splat_v4(0.0f)));
                             }
@@ -2327,28 +2324,28 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
                 /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
                    neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_sum_40 = load_v4(query_sum + i);
-                    const vec_v4 t_41 = sqrt_v4(query_sum_40);
-                    const vec_v4 t_42 = pick_v4(query_sum_40 == 0.0f, splat_v4(0.0f),
-                        (-((1.0f / t_41) * (0.5f / t_41))) / t_41);
+                    const vec_v4 query_sum_37 = load_v4(query_sum + i);
+                    const vec_v4 t_38 = sqrt_v4(query_sum_37);
+                    const vec_v4 t_39 = pick_v4(query_sum_37 == 0.0f, splat_v4(0.0f),
+                        (-((1.0f / t_38) * (0.5f / t_38))) / t_38);
                     vec_v4 query_sum_2_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 sum_38 = load_v4(sum + d * 32 + i);
-                        const vec_v4 sum_new39 = load_v4(query + d * 32 + i) + sum_38;
-                        store_v4(sum + d * 32 + i, sum_new39);
-                        query_sum_2_in += sum_new39 * ((load_v4(q_tile + d * 32 + i) * t_42) * 0.125f);
+                        const vec_v4 sum_35 = load_v4(sum + d * 32 + i);
+                        const vec_v4 sum_new36 = load_v4(query + d * 32 + i) + sum_35;
+                        store_v4(sum + d * 32 + i, sum_new36);
+                        query_sum_2_in += sum_new36 * ((load_v4(q_tile + d * 32 + i) * t_39) * 0.125f);
                     }
                     store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
                 }
                 /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
                    (q_tile * 2.0f)) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_sum_43 = load_v4(query_sum + i);
-                    const vec_v4 t_44 = pick_v4(query_sum_43 == 0.0f, splat_v4(0.0f),
-                        1.0f / sqrt_v4(query_sum_43)) * 0.125f;
-                    const vec_v4 query_sum_2_45 = load_v4(query_sum_2 + i);
+                    const vec_v4 query_sum_40 = load_v4(query_sum + i);
+                    const vec_v4 t_41 = pick_v4(query_sum_40 == 0.0f, splat_v4(0.0f),
+                        1.0f / sqrt_v4(query_sum_40)) * 0.125f;
+                    const vec_v4 query_sum_2_42 = load_v4(query_sum_2 + i);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(q_tile + d * 32 + i, (load_v4(sum + d * 32 + i) * t_44) + (query_sum_2_45 *
+                        store_v4(q_tile + d * 32 + i, (load_v4(sum + d * 32 + i) * t_41) + (query_sum_2_42 *
                             (load_v4(q_tile + d * 32 + i) * 2.0f)));
                     }
                 }
@@ -2410,7 +2407,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -2673,10 +2670,11 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *
         j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -2756,14 +2754,14 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
-            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
+            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
-            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
+            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -2819,14 +2817,14 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j), score,
+                    /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j), score,
                        0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_8 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_9 = (i0 + i) + n_k - n_q;
+                            const int64_t t_9 = (i0 + i) + query_start;
                             store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_8 <= t_9) & (((max((i0 + i)
-                                + n_k - n_q, 0) / 32) * 32) <= t_8), mask_v4), load_v4(score + i * 32 + j),
+                                + query_start, 0) / 32) * 32) <= t_8), mask_v4), load_v4(score + i * 32 + j),
                                 splat_v4(0.0f)));
                         }
                     }
@@ -2933,7 +2931,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -3078,7 +3076,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3483,7 +3481,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *
         t_key1 = min(t_key0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -3706,7 +3704,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -3892,7 +3890,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -4259,7 +4257,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -4445,7 +4443,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -5267,9 +5265,10 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5468,8 +5467,8 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                corrected[j][e]) */
             dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -5535,12 +5534,11 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                         log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
-            const int64_t t_24 = n_k - n_q;
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_25 = (i0 + i + lane_v3) + t_24;
+                const ints_v3 t_24 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_25, mask_v3),
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_24, mask_v3),
                         load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
@@ -5551,9 +5549,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_26 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_26), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
@@ -5572,23 +5570,23 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_27 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+        const float t_25 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
             1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_28 = powf(2.7182818f, t_27);
-        const int t_29 = t_28 < 0.5f;
-        const float t_30 = t_29 ? t_28 : 1.0f;
-        const float t_31 = t_29 ? 0.0f : (-expm1f(t_27));
+        const float t_26 = powf(2.7182818f, t_25);
+        const int t_27 = t_26 < 0.5f;
+        const float t_28 = t_27 ? t_26 : 1.0f;
+        const float t_29 = t_27 ? 0.0f : (-expm1f(t_25));
         for (int64_t f = 0; f < 64; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_30));
-            store_v3(lost_share + f, splat_v3(t_31));
+            store_v3(kept_share + f, splat_v3(t_28));
+            store_v3(lost_share + f, splat_v3(t_29));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 state_32 = load_v3(state + f * 64 + e);
-                    store_v3(state + f * 64 + e, (state_32 * kept_share[f]) - (state_32 * lost_share[f]));
+                    const vec_v3 state_30 = load_v3(state + f * 64 + e);
+                    store_v3(state + f * 64 + e, (state_30 * kept_share[f]) - (state_30 * lost_share[f]));
                 }
             }
         }
@@ -5606,7 +5604,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5865,7 +5863,8 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
@@ -5898,8 +5897,8 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
-            i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -5940,30 +5939,29 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
             /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) + n_k -
-                n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) +
+                query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[i] = 0;
             /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
-                + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                + query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[i] = 0;
-            /* key_features_2 = (q_tile * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+            /* key_features_2 = (q_tile * select((max(i + query_start, 0) / 32) == 0, 1.0f,
                exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
-            const int64_t t_3 = n_k - n_q;
-            const float log_decay_chunk_7 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
                 0)];
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_chunk_at_4 = load_v3(log_decay_chunk_at + i);
-                const vec_v3 log_decay_chunk_low_at_5 = load_v3(log_decay_chunk_low_at + i);
-                const vec_v3 t_6 = pick_v3(__builtin_convertvector(((((((i0 + i + lane_v3) + t_3) > 0) & ((i0 + i +
-                    lane_v3) + t_3)) | (~(((i0 + i + lane_v3) + t_3) > 0) & (0 - (ints_v3){0}))) / 32) == 0, mask_v3),
-                    splat_v3(1.0f), exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_at_4) +
-                    (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_at_5)) * 1.442695f));
-                const vec_v3 t_9 = exp2_v3(((log_decay_chunk_at_4 - log_decay_chunk_7) + (log_decay_chunk_low_at_5 -
-                    log_decay_chunk_low_8)) * 1.442695f);
+                const vec_v3 log_decay_chunk_at_3 = load_v3(log_decay_chunk_at + i);
+                const vec_v3 log_decay_chunk_low_at_4 = load_v3(log_decay_chunk_low_at + i);
+                const vec_v3 t_5 = pick_v3(__builtin_convertvector(((((((i0 + i + lane_v3) + query_start) > 0) & ((i0 +
+                    i + lane_v3) + query_start)) | (~(((i0 + i + lane_v3) + query_start) > 0) & (0 - (ints_v3){0}))) /
+                    32) == 0, mask_v3), splat_v3(1.0f), exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_at_3)
+                    + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_at_4)) * 1.442695f));
+                const vec_v3 t_8 = exp2_v3(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                    log_decay_chunk_low_7)) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features_2 + f * 32 + i, (load_v3(q_tile + f * 32 + i) * t_6) * t_9);
+                    store_v3(key_features_2 + f * 32 + i, (load_v3(q_tile + f * 32 + i) * t_5) * t_8);
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * dout */
@@ -5998,34 +5996,34 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_10 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
             0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_11 = powf(2.7182818f, t_10);
-        const int t_12 = t_11 < 0.5f;
-        const float t_13 = t_12 ? t_11 : 1.0f;
-        const float t_14 = t_12 ? 0.0f : (-expm1f(t_10));
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
         for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_13));
-            store_v3(lost_share + f, splat_v3(t_14));
+            store_v3(kept_share + f, splat_v3(t_12));
+            store_v3(lost_share + f, splat_v3(t_13));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_15 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new16 = carried_15;
-                    const float kept_share_17 = kept_share[f];
-                    const vec_v3 carried_new18 = carried_15 * kept_share_17;
-                    store_v3(carried + f * 64 + e, carried_new18);
+                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_v3 carried_new17 = carried_14 * kept_share_16;
+                    store_v3(carried + f * 64 + e, carried_new17);
                     store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_17);
+                        kept_share_16);
                     add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new18 * lost_share[f]),
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
                         splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new16);
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
                 }
             }
         }
@@ -6045,10 +6043,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -6133,8 +6132,8 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_19 = load_v3(k_tile + d * 32 + j);
-                        query_sum_in[vector] += k_tile_19 * k_tile_19;
+                        const vec_v3 k_tile_18 = load_v3(k_tile + d * 32 + j);
+                        query_sum_in[vector] += k_tile_18 * k_tile_18;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -6160,10 +6159,10 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
            sum_2_compensation = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_sum_20 = load_v3(query_sum + j);
-            const vec_v3 t_21 = pick_v3(query_sum_20 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_20));
+            const vec_v3 query_sum_19 = load_v3(query_sum + j);
+            const vec_v3 t_20 = pick_v3(query_sum_19 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_19));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_21);
+                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_20);
                 store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
                 store_v3(sum_2_compensation + d * 32 + j, splat_v3(0.0f));
             }
@@ -6179,14 +6178,15 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
             }
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
-                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
-                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    32) - 1) / 32) * 32) - query_start + 32},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
             };
             const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
             /* the ranges that every query of the tile sees */
             struct attn_range i_inside[] = {
-                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
-                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
             };
             const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
             for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -6209,8 +6209,8 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    const vec_v3 q_tile_2_22 = load_v3(q_tile_2 + d * 32 + i);
-                                    key_sum_2_in[vector] += q_tile_2_22 * q_tile_2_22;
+                                    const vec_v3 q_tile_2_21 = load_v3(q_tile_2 + d * 32 + i);
+                                    key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6219,11 +6219,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                         }
                         /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 key_sum_2_23 = load_v3(key_sum_2 + i);
-                            const vec_v3 t_24 = pick_v3(key_sum_2_23 == 0.0f, splat_v3(0.0f),
-                                1.0f / sqrt_v3(key_sum_2_23));
+                            const vec_v3 key_sum_2_22 = load_v3(key_sum_2 + i);
+                            const vec_v3 t_23 = pick_v3(key_sum_2_22 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(key_sum_2_22));
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v3(q_tile_2 + d * 32 + i, (load_v3(q_tile_2 + d * 32 + i) * t_24) * 0.125f);
+                                store_v3(q_tile_2 + d * 32 + i, (load_v3(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
                             }
                         }
                     }
@@ -6240,27 +6240,27 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                         /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                            log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 log_decay_k_tile_25 = load_v3(log_decay_k_tile + j);
-                            const vec_v3 log_decay_k_low_tile_26 = load_v3(log_decay_k_low_tile + j);
+                            const vec_v3 log_decay_k_tile_24 = load_v3(log_decay_k_tile + j);
+                            const vec_v3 log_decay_k_low_tile_25 = load_v3(log_decay_k_low_tile + j);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 t_27 = exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_25) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_26)) * 1.442695f);
-                                store_v3(score + i * 32 + j, load_v3(score + i * 32 + j) * t_27);
-                                store_v3(score_2 + i * 32 + j, load_v3(score_2 + i * 32 + j) * t_27);
+                                const vec_v3 t_26 = exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_24) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_25)) * 1.442695f);
+                                store_v3(score + i * 32 + j, load_v3(score + i * 32 + j) * t_26);
+                                store_v3(score_2 + i * 32 + j, load_v3(score_2 + i * 32 + j) * t_26);
                             }
                         }
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (linear_part_1) {
-                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_28 = j0 + j + lane_v3;
+                                const ints_v3 t_27 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_29 = (i0 + i) + n_k - n_q;
-                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_28 <= t_29) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_28), mask_v3),
+                                    const int64_t t_28 = (i0 + i) + query_start;
+                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_27 <= t_28) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_27), mask_v3),
                                         load_v3(score + i * 32 + j), splat_v3(0.0f)));
                                 }
                             }
@@ -6276,11 +6276,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[4] = {0};
                                 if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_31 = (i0 + i) + n_k - n_q;
-                                const int64_t t_32 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                const int64_t t_30 = (i0 + i) + query_start;
+                                const int64_t t_31 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_30 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_30 <= t_31) & (t_32 <= t_30),
+                                    const ints_v3 t_29 = j0 + j + lane_v3;
+                                    in_region[j / 8] = __builtin_convertvector((t_29 <= t_30) & (t_31 <= t_29),
                                         mask_v3);
                                 }
                                 add_seen_v3(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
@@ -6292,14 +6292,14 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (linear_part_7) {
-                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
                                0) / 32) * 32) <= j), score_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_33 = j0 + j + lane_v3;
+                                const ints_v3 t_32 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_34 = (i0 + i) + n_k - n_q;
-                                    store_v3(score_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_33 <= t_34) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_33), mask_v3),
+                                    const int64_t t_33 = (i0 + i) + query_start;
+                                    store_v3(score_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_32 <= t_33) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_32), mask_v3),
                                         load_v3(score_2 + i * 32 + j), splat_v3(0.0f)));
                                 }
                             }
@@ -6313,11 +6313,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[4] = {0};
                                 if (finite_v3(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_36 = (i0 + i) + n_k - n_q;
-                                const int64_t t_37 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                const int64_t t_35 = (i0 + i) + query_start;
+                                const int64_t t_36 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_35 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
+                                    const ints_v3 t_34 = j0 + j + lane_v3;
+                                    in_region[j / 8] = __builtin_convertvector((t_34 <= t_35) & (t_36 <= t_34),
                                         mask_v3);
                                 }
                                 add_seen_v3(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
@@ -6331,13 +6331,13 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         if (linear_part_1 || linear_part_9) {
             /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_38 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_39 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_37 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_40 = exp2_v3(((log_decay_chunk_38 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_39 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v3 t_39 = exp2_v3(((log_decay_chunk_37 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_38 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_40);
+                    store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_39);
                 }
             }
         }
@@ -6356,13 +6356,13 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         if (linear_part_7) {
             /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_41 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_42 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_43 = exp2_v3(((log_decay_chunk_41 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_42 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v3 t_42 = exp2_v3(((log_decay_chunk_40 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_41 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + j, load_v3(sum_from_state_2 + f * 32 + j) * t_43);
+                    store_v3(query_2 + f * 32 + j, load_v3(sum_from_state_2 + f * 32 + j) * t_42);
                 }
             }
             /* sum_2 = query_2 + sum_2 */
@@ -6473,7 +6473,7 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v3(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -6619,10 +6619,11 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -6672,8 +6673,8 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -6748,7 +6749,7 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
                 }
                 store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
             }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -6802,14 +6803,13 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
                         }
                     }
                 }
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                        const int64_t t_30 = n_k - n_q;
+                        /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_31 = (i0 + i + lane_v3) + t_30;
+                            const ints_v3 t_30 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_31) &
+                                store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_30) &
                                     (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
                                     splat_v3(0.0f)));
                             }
@@ -6818,17 +6818,16 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k_tile_2 * weight */
-                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(k_tile_2,
+                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v3(k_tile_2,
                         32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                         dot12_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, weight, sum, sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v3 in_region[4] = {0};
                             if (finite_v3(k_tile_2 + j * 1, 32, 64, 1)) continue;
-                            const int64_t t_32 = n_k - n_q;
-                            const int t_33 = (chunk * 32) <= (j0 + j);
+                            const int t_31 = (chunk * 32) <= (j0 + j);
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_32)) &
-                                    (-(int64_t)t_33), mask_v3);
+                                in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) +
+                                    query_start)) & (-(int64_t)t_31), mask_v3);
                             }
                             add_seen_v3(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
                         }
@@ -6839,23 +6838,22 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
                     /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
                        log_decay_k_low)) * 1.442695f)) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 log_decay_q_tile_34 = load_v3(log_decay_q_tile + i);
-                        const vec_v3 log_decay_q_low_tile_35 = load_v3(log_decay_q_low_tile + i);
+                        const vec_v3 log_decay_q_tile_32 = load_v3(log_decay_q_tile + i);
+                        const vec_v3 log_decay_q_low_tile_33 = load_v3(log_decay_q_low_tile + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_v3(score + j * 32 + i, load_v3(score_2 + j * 32 + i) * (load_v3(score + j * 32 + i) *
-                                exp2_v3(((log_decay_q_tile_34 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_35 -
+                                exp2_v3(((log_decay_q_tile_32 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_33 -
                                 log_decay_k_low[(j0 + j)])) * 1.442695f)));
                         }
                     }
                 }
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_q) {
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                        const int64_t t_36 = n_k - n_q;
+                        /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_37 = (i0 + i + lane_v3) + t_36;
+                            const ints_v3 t_34 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) &
+                                store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) &
                                     (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
                                     splat_v3(0.0f)));
                             }
@@ -6888,28 +6886,28 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
                 /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
                    neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_sum_40 = load_v3(query_sum + i);
-                    const vec_v3 t_41 = sqrt_v3(query_sum_40);
-                    const vec_v3 t_42 = pick_v3(query_sum_40 == 0.0f, splat_v3(0.0f),
-                        (-((1.0f / t_41) * (0.5f / t_41))) / t_41);
+                    const vec_v3 query_sum_37 = load_v3(query_sum + i);
+                    const vec_v3 t_38 = sqrt_v3(query_sum_37);
+                    const vec_v3 t_39 = pick_v3(query_sum_37 == 0.0f, splat_v3(0.0f),
+                        (-((1.0f / t_38) * (0.5f / t_38))) / t_38);
                     vec_v3 query_sum_2_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 sum_38 = load_v3(sum + d * 32 + i);
-                        const vec_v3 sum_new39 = load_v3(query + d * 32 + i) + sum_38;
-                        store_v3(sum + d * 32 + i, sum_new39);
-                        query_sum_2_in += sum_new39 * ((load_v3(q_tile + d * 32 + i) * t_42) * 0.125f);
+                        const vec_v3 sum_35 = load_v3(sum + d * 32 + i);
+                        const vec_v3 sum_new36 = load_v3(query + d * 32 + i) + sum_35;
+                        store_v3(sum + d * 32 + i, sum_new36);
+                        query_sum_2_in += sum_new36 * ((load_v3(q_tile + d * 32 + i) * t_39) * 0.125f);
                     }
                     store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
                 }
                 /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
                    (q_tile * 2.0f)) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_sum_43 = load_v3(query_sum + i);
-                    const vec_v3 t_44 = pick_v3(query_sum_43 == 0.0f, splat_v3(0.0f),
-                        1.0f / sqrt_v3(query_sum_43)) * 0.125f;
-                    const vec_v3 query_sum_2_45 = load_v3(query_sum_2 + i);
+                    const vec_v3 query_sum_40 = load_v3(query_sum + i);
+                    const vec_v3 t_41 = pick_v3(query_sum_40 == 0.0f, splat_v3(0.0f),
+                        1.0f / sqrt_v3(query_sum_40)) * 0.125f;
+                    const vec_v3 query_sum_2_42 = load_v3(query_sum_2 + i);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(q_tile + d * 32 + i, (load_v3(sum + d * 32 + i) * t_44) + (query_sum_2_45 *
+                        store_v3(q_tile + d * 32 + i, (load_v3(sum + d * 32 + i) * t_41) + (query_sum_2_42 *
                             (load_v3(q_tile + d * 32 + i) * 2.0f)));
                     }
                 }
@@ -6971,7 +6969,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -7234,10 +7232,11 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *
         j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -7317,14 +7316,14 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
-            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
+            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
-            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
+            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -7380,14 +7379,14 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j), score,
+                    /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j), score,
                        0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_8 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_9 = (i0 + i) + n_k - n_q;
+                            const int64_t t_9 = (i0 + i) + query_start;
                             store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_8 <= t_9) & (((max((i0 + i)
-                                + n_k - n_q, 0) / 32) * 32) <= t_8), mask_v3), load_v3(score + i * 32 + j),
+                                + query_start, 0) / 32) * 32) <= t_8), mask_v3), load_v3(score + i * 32 + j),
                                 splat_v3(0.0f)));
                         }
                     }
@@ -7494,7 +7493,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -7639,7 +7638,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8044,7 +8043,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *
         t_key1 = min(t_key0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -8267,7 +8266,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -8453,7 +8452,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -8820,7 +8819,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -9006,7 +9005,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -9816,9 +9815,10 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -10017,8 +10017,8 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                corrected[j][e]) */
             dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -10084,12 +10084,11 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                         log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
-            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
-            const int64_t t_24 = n_k - n_q;
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_25 = (i0 + i + lane_any) + t_24;
+                const ints_any t_24 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_25, mask_any),
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_24, mask_any),
                         load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
@@ -10100,9 +10099,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_26 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_26), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
@@ -10121,23 +10120,23 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_27 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+        const float t_25 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
             1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_28 = powf(2.7182818f, t_27);
-        const int t_29 = t_28 < 0.5f;
-        const float t_30 = t_29 ? t_28 : 1.0f;
-        const float t_31 = t_29 ? 0.0f : (-expm1f(t_27));
+        const float t_26 = powf(2.7182818f, t_25);
+        const int t_27 = t_26 < 0.5f;
+        const float t_28 = t_27 ? t_26 : 1.0f;
+        const float t_29 = t_27 ? 0.0f : (-expm1f(t_25));
         for (int64_t f = 0; f < 64; f += 4) {
-            store_any(kept_share + f, splat_any(t_30));
-            store_any(lost_share + f, splat_any(t_31));
+            store_any(kept_share + f, splat_any(t_28));
+            store_any(lost_share + f, splat_any(t_29));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any state_32 = load_any(state + f * 64 + e);
-                    store_any(state + f * 64 + e, (state_32 * kept_share[f]) - (state_32 * lost_share[f]));
+                    const vec_any state_30 = load_any(state + f * 64 + e);
+                    store_any(state + f * 64 + e, (state_30 * kept_share[f]) - (state_30 * lost_share[f]));
                 }
             }
         }
@@ -10155,7 +10154,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -10414,7 +10413,8 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queri
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
@@ -10447,8 +10447,8 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queri
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
-            i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -10489,30 +10489,30 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queri
                 }
             }
             /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) + n_k -
-                n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) +
+                query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[i] = 0;
             /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
-                + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                + query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[i] = 0;
-            /* key_features_2 = (q_tile * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+            /* key_features_2 = (q_tile * select((max(i + query_start, 0) / 32) == 0, 1.0f,
                exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
-            const int64_t t_3 = n_k - n_q;
-            const float log_decay_chunk_7 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
                 0)];
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_chunk_at_4 = load_any(log_decay_chunk_at + i);
-                const vec_any log_decay_chunk_low_at_5 = load_any(log_decay_chunk_low_at + i);
-                const vec_any t_6 = pick_any(__builtin_convertvector(((((((i0 + i + lane_any) + t_3) > 0) & ((i0 + i +
-                    lane_any) + t_3)) | (~(((i0 + i + lane_any) + t_3) > 0) & (0 - (ints_any){0}))) / 32) == 0,
-                    mask_any), splat_any(1.0f), exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_at_4) +
-                    (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_at_5)) * 1.442695f));
-                const vec_any t_9 = exp2_any(((log_decay_chunk_at_4 - log_decay_chunk_7) + (log_decay_chunk_low_at_5 -
-                    log_decay_chunk_low_8)) * 1.442695f);
+                const vec_any log_decay_chunk_at_3 = load_any(log_decay_chunk_at + i);
+                const vec_any log_decay_chunk_low_at_4 = load_any(log_decay_chunk_low_at + i);
+                const vec_any t_5 = pick_any(__builtin_convertvector(((((((i0 + i + lane_any) + query_start) > 0) & ((i0
+                    + i + lane_any) + query_start)) | (~(((i0 + i + lane_any) + query_start) > 0) & (0 -
+                    (ints_any){0}))) / 32) == 0, mask_any), splat_any(1.0f),
+                    exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_at_3) + (load_any(log_decay_q_low_tile +
+                    i) - log_decay_chunk_low_at_4)) * 1.442695f));
+                const vec_any t_8 = exp2_any(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                    log_decay_chunk_low_7)) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features_2 + f * 32 + i, (load_any(q_tile + f * 32 + i) * t_6) * t_9);
+                    store_any(key_features_2 + f * 32 + i, (load_any(q_tile + f * 32 + i) * t_5) * t_8);
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * dout */
@@ -10547,34 +10547,34 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_10 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
             0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_11 = powf(2.7182818f, t_10);
-        const int t_12 = t_11 < 0.5f;
-        const float t_13 = t_12 ? t_11 : 1.0f;
-        const float t_14 = t_12 ? 0.0f : (-expm1f(t_10));
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
         for (int64_t f = f0; f < f1; f += 4) {
-            store_any(kept_share + f, splat_any(t_13));
-            store_any(lost_share + f, splat_any(t_14));
+            store_any(kept_share + f, splat_any(t_12));
+            store_any(lost_share + f, splat_any(t_13));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_15 = load_any(carried + f * 64 + e);
-                    const vec_any before_new16 = carried_15;
-                    const float kept_share_17 = kept_share[f];
-                    const vec_any carried_new18 = carried_15 * kept_share_17;
-                    store_any(carried + f * 64 + e, carried_new18);
+                    const vec_any carried_14 = load_any(carried + f * 64 + e);
+                    const vec_any before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_any carried_new17 = carried_14 * kept_share_16;
+                    store_any(carried + f * 64 + e, carried_new17);
                     store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_17);
+                        kept_share_16);
                     add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new18 * lost_share[f]),
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
                         splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new16);
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
                 }
             }
         }
@@ -10594,10 +10594,11 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -10682,8 +10683,8 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_19 = load_any(k_tile + d * 32 + j);
-                        query_sum_in[vector] += k_tile_19 * k_tile_19;
+                        const vec_any k_tile_18 = load_any(k_tile + d * 32 + j);
+                        query_sum_in[vector] += k_tile_18 * k_tile_18;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -10709,10 +10710,10 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
         /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
            sum_2_compensation = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_sum_20 = load_any(query_sum + j);
-            const vec_any t_21 = pick_any(query_sum_20 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_20));
+            const vec_any query_sum_19 = load_any(query_sum + j);
+            const vec_any t_20 = pick_any(query_sum_19 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_19));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_21);
+                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_20);
                 store_any(sum_2 + d * 32 + j, splat_any(0.0f));
                 store_any(sum_2_compensation + d * 32 + j, splat_any(0.0f));
             }
@@ -10728,14 +10729,15 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
             }
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
-                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
-                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    32) - 1) / 32) * 32) - query_start + 32},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
             };
             const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
             /* the ranges that every query of the tile sees */
             struct attn_range i_inside[] = {
-                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
-                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
             };
             const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
             for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -10758,8 +10760,8 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    const vec_any q_tile_2_22 = load_any(q_tile_2 + d * 32 + i);
-                                    key_sum_2_in[vector] += q_tile_2_22 * q_tile_2_22;
+                                    const vec_any q_tile_2_21 = load_any(q_tile_2 + d * 32 + i);
+                                    key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10768,11 +10770,11 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                         }
                         /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any key_sum_2_23 = load_any(key_sum_2 + i);
-                            const vec_any t_24 = pick_any(key_sum_2_23 == 0.0f, splat_any(0.0f),
-                                1.0f / sqrt_any(key_sum_2_23));
+                            const vec_any key_sum_2_22 = load_any(key_sum_2 + i);
+                            const vec_any t_23 = pick_any(key_sum_2_22 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(key_sum_2_22));
                             for (int64_t d = 0; d < 64; d++) {
-                                store_any(q_tile_2 + d * 32 + i, (load_any(q_tile_2 + d * 32 + i) * t_24) * 0.125f);
+                                store_any(q_tile_2 + d * 32 + i, (load_any(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
                             }
                         }
                     }
@@ -10789,27 +10791,27 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                         /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                            log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any log_decay_k_tile_25 = load_any(log_decay_k_tile + j);
-                            const vec_any log_decay_k_low_tile_26 = load_any(log_decay_k_low_tile + j);
+                            const vec_any log_decay_k_tile_24 = load_any(log_decay_k_tile + j);
+                            const vec_any log_decay_k_low_tile_25 = load_any(log_decay_k_low_tile + j);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any t_27 = exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_25) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_26)) * 1.442695f);
-                                store_any(score + i * 32 + j, load_any(score + i * 32 + j) * t_27);
-                                store_any(score_2 + i * 32 + j, load_any(score_2 + i * 32 + j) * t_27);
+                                const vec_any t_26 = exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_24) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_25)) * 1.442695f);
+                                store_any(score + i * 32 + j, load_any(score + i * 32 + j) * t_26);
+                                store_any(score_2 + i * 32 + j, load_any(score_2 + i * 32 + j) * t_26);
                             }
                         }
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (linear_part_1) {
-                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_28 = j0 + j + lane_any;
+                                const ints_any t_27 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_29 = (i0 + i) + n_k - n_q;
-                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_28 <= t_29) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_28), mask_any),
+                                    const int64_t t_28 = (i0 + i) + query_start;
+                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_27 <= t_28) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_27), mask_any),
                                         load_any(score + i * 32 + j), splat_any(0.0f)));
                                 }
                             }
@@ -10825,11 +10827,11 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[8] = {0};
                                 if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_31 = (i0 + i) + n_k - n_q;
-                                const int64_t t_32 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                const int64_t t_30 = (i0 + i) + query_start;
+                                const int64_t t_31 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_30 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_30 <= t_31) & (t_32 <= t_30),
+                                    const ints_any t_29 = j0 + j + lane_any;
+                                    in_region[j / 4] = __builtin_convertvector((t_29 <= t_30) & (t_31 <= t_29),
                                         mask_any);
                                 }
                                 add_seen_any(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
@@ -10841,14 +10843,14 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (linear_part_7) {
-                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
                                0) / 32) * 32) <= j), score_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_33 = j0 + j + lane_any;
+                                const ints_any t_32 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_34 = (i0 + i) + n_k - n_q;
-                                    store_any(score_2 + i * 32 + j, pick_any(__builtin_convertvector((t_33 <= t_34) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_33), mask_any),
+                                    const int64_t t_33 = (i0 + i) + query_start;
+                                    store_any(score_2 + i * 32 + j, pick_any(__builtin_convertvector((t_32 <= t_33) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_32), mask_any),
                                         load_any(score_2 + i * 32 + j), splat_any(0.0f)));
                                 }
                             }
@@ -10862,11 +10864,11 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[8] = {0};
                                 if (finite_any(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_36 = (i0 + i) + n_k - n_q;
-                                const int64_t t_37 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                const int64_t t_35 = (i0 + i) + query_start;
+                                const int64_t t_36 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_35 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
+                                    const ints_any t_34 = j0 + j + lane_any;
+                                    in_region[j / 4] = __builtin_convertvector((t_34 <= t_35) & (t_36 <= t_34),
                                         mask_any);
                                 }
                                 add_seen_any(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
@@ -10880,13 +10882,13 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
         if (linear_part_1 || linear_part_9) {
             /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_38 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_39 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_37 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_40 = exp2_any(((log_decay_chunk_38 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_39 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_any t_39 = exp2_any(((log_decay_chunk_37 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_38 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_40);
+                    store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_39);
                 }
             }
         }
@@ -10905,13 +10907,13 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
         if (linear_part_7) {
             /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_41 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_42 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_43 = exp2_any(((log_decay_chunk_41 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_42 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_any t_42 = exp2_any(((log_decay_chunk_40 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_41 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + j, load_any(sum_from_state_2 + f * 32 + j) * t_43);
+                    store_any(query_2 + f * 32 + j, load_any(sum_from_state_2 + f * 32 + j) * t_42);
                 }
             }
             /* sum_2 = query_2 + sum_2 */
@@ -11022,7 +11024,7 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_keys_any(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -11168,10 +11170,11 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -11221,8 +11224,8 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -11297,7 +11300,7 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
                 }
                 store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
             }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -11351,14 +11354,13 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
                         }
                     }
                 }
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                        const int64_t t_30 = n_k - n_q;
+                        /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_31 = (i0 + i + lane_any) + t_30;
+                            const ints_any t_30 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_31) &
+                                store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_30) &
                                     (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
                                     splat_any(0.0f)));
                             }
@@ -11367,17 +11369,16 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k_tile_2 * weight */
-                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(k_tile_2,
+                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_any(k_tile_2,
                         32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                         dot12_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, weight, sum, sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_any in_region[8] = {0};
                             if (finite_any(k_tile_2 + j * 1, 32, 64, 1)) continue;
-                            const int64_t t_32 = n_k - n_q;
-                            const int t_33 = (chunk * 32) <= (j0 + j);
+                            const int t_31 = (chunk * 32) <= (j0 + j);
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_32)) &
-                                    (-(int64_t)t_33), mask_any);
+                                in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) +
+                                    query_start)) & (-(int64_t)t_31), mask_any);
                             }
                             add_seen_any(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
                         }
@@ -11388,23 +11389,22 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
                     /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
                        log_decay_k_low)) * 1.442695f)) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any log_decay_q_tile_34 = load_any(log_decay_q_tile + i);
-                        const vec_any log_decay_q_low_tile_35 = load_any(log_decay_q_low_tile + i);
+                        const vec_any log_decay_q_tile_32 = load_any(log_decay_q_tile + i);
+                        const vec_any log_decay_q_low_tile_33 = load_any(log_decay_q_low_tile + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_any(score + j * 32 + i, load_any(score_2 + j * 32 + i) * (load_any(score + j * 32 + i)
-                                * exp2_any(((log_decay_q_tile_34 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_35 -
+                                * exp2_any(((log_decay_q_tile_32 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_33 -
                                 log_decay_k_low[(j0 + j)])) * 1.442695f)));
                         }
                     }
                 }
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_q) {
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                        const int64_t t_36 = n_k - n_q;
+                        /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_37 = (i0 + i + lane_any) + t_36;
+                            const ints_any t_34 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) &
+                                store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) &
                                     (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
                                     splat_any(0.0f)));
                             }
@@ -11437,28 +11437,28 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
                 /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
                    neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_sum_40 = load_any(query_sum + i);
-                    const vec_any t_41 = sqrt_any(query_sum_40);
-                    const vec_any t_42 = pick_any(query_sum_40 == 0.0f, splat_any(0.0f),
-                        (-((1.0f / t_41) * (0.5f / t_41))) / t_41);
+                    const vec_any query_sum_37 = load_any(query_sum + i);
+                    const vec_any t_38 = sqrt_any(query_sum_37);
+                    const vec_any t_39 = pick_any(query_sum_37 == 0.0f, splat_any(0.0f),
+                        (-((1.0f / t_38) * (0.5f / t_38))) / t_38);
                     vec_any query_sum_2_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any sum_38 = load_any(sum + d * 32 + i);
-                        const vec_any sum_new39 = load_any(query + d * 32 + i) + sum_38;
-                        store_any(sum + d * 32 + i, sum_new39);
-                        query_sum_2_in += sum_new39 * ((load_any(q_tile + d * 32 + i) * t_42) * 0.125f);
+                        const vec_any sum_35 = load_any(sum + d * 32 + i);
+                        const vec_any sum_new36 = load_any(query + d * 32 + i) + sum_35;
+                        store_any(sum + d * 32 + i, sum_new36);
+                        query_sum_2_in += sum_new36 * ((load_any(q_tile + d * 32 + i) * t_39) * 0.125f);
                     }
                     store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
                 }
                 /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
                    (q_tile * 2.0f)) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_sum_43 = load_any(query_sum + i);
-                    const vec_any t_44 = pick_any(query_sum_43 == 0.0f, splat_any(0.0f),
-                        1.0f / sqrt_any(query_sum_43)) * 0.125f;
-                    const vec_any query_sum_2_45 = load_any(query_sum_2 + i);
+                    const vec_any query_sum_40 = load_any(query_sum + i);
+                    const vec_any t_41 = pick_any(query_sum_40 == 0.0f, splat_any(0.0f),
+                        1.0f / sqrt_any(query_sum_40)) * 0.125f;
+                    const vec_any query_sum_2_42 = load_any(query_sum_2 + i);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(q_tile + d * 32 + i, (load_any(sum + d * 32 + i) * t_44) + (query_sum_2_45 *
+                        store_any(q_tile + d * 32 + i, (load_any(sum + d * 32 + i) * t_41) + (query_sum_2_42 *
                             (load_any(q_tile + d * 32 + i) * 2.0f)));
                     }
                 }
@@ -11520,7 +11520,7 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -11784,10 +11784,11 @@ static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int
         j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -11867,14 +11868,14 @@ static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
-            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
+            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
-            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
+            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -11930,14 +11931,14 @@ static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j), score,
+                    /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j), score,
                        0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_8 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_9 = (i0 + i) + n_k - n_q;
+                            const int64_t t_9 = (i0 + i) + query_start;
                             store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_8 <= t_9) & (((max((i0 +
-                                i) + n_k - n_q, 0) / 32) * 32) <= t_8), mask_any), load_any(score + i * 32 + j),
+                                i) + query_start, 0) / 32) * 32) <= t_8), mask_any), load_any(score + i * 32 + j),
                                 splat_any(0.0f)));
                         }
                     }
@@ -12044,7 +12045,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -12189,7 +12190,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -12595,7 +12596,7 @@ static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int
         t_key1 = min(t_key0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -12818,7 +12819,7 @@ APART void gated_deltanet_linear_dk_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13004,7 +13005,7 @@ APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13372,7 +13373,7 @@ APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13558,7 +13559,7 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13936,6 +13937,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -13952,13 +13954,16 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160};
+        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160,
+            .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160};
+        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160,
+            .in_keys = 1};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160};
+    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160,
+        .in_keys = 1};
 }
 
 
@@ -14073,6 +14078,30 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
@@ -14138,9 +14167,10 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t x = 0, at = i * 1; x < 1; x++, at++) {
-            const int64_t from = at + (n_k - n_q) * 1;
+            const int64_t from = min(first + i, n_k - 1) * 1 + x;
             of_query[at] = from < 0 ? 0 : sum[from];
             of_query_low[at] = from < 0 ? 0 : sum_low[from];
         }
@@ -14296,9 +14326,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     (void)saved;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int gated_deltanet_forward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -14308,15 +14335,16 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->gate || !params->beta) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
@@ -14380,30 +14408,33 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4, .tile = 0,
-            .own = 74240, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
+            .own = 74240, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
+            .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3, .tile = 0,
-            .own = 74240, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
+            .own = 74240, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
+            .slots = 4, .together = 1};
 #endif
     return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any, .tile = 0,
-        .own = 74240, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        .own = 74240, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+        .together = 1};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_v4, .tile = 0, .own = 70528,
-            .of_token = 4160, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .of_token = 4160, .in_keys = 1, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_v3, .tile = 0, .own = 70528,
-            .of_token = 4160, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .of_token = 4160, .in_keys = 1, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
 #endif
     return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_any, .tile = 0, .own = 70528,
-        .of_token = 4160, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        .of_token = 4160, .in_keys = 1, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -14540,12 +14571,16 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
     const float *const of_query = call->dlog_decay_q + task * n_q * 1;
     double high[1] = {0}, low[1] = {0};
     (void)work;
-    for (int64_t t = n_k - 1; t >= 0; t--)
-        for (int64_t x = 0, at = t * 1, from = (t - n_k + n_q) * 1; x < 1; x++, at++, from++) {
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
+    int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
+    for (int64_t t = n_k - 1; t >= 0; t--) {
+        for (; i >= 0 && first + i >= t; i--)
+            for (int64_t x = 0; x < 1; x++) add_to_sum(&high[x], &low[x], (double)of_query[i * 1 + x]);
+        for (int64_t x = 0, at = t * 1; x < 1; x++, at++) {
             add_to_sum(&high[x], &low[x], (double)sum[at]);
-            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
             sum[at] = (float)(high[x] + low[x]);
         }
+    }
 }
 
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
@@ -14639,58 +14674,11 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 0 + 0);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
@@ -14714,7 +14702,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -14729,8 +14717,6 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -14738,9 +14724,11 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 12; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -14748,12 +14736,7 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
     set_row_sums(&call, rows);
     unsigned char *next = rows + 0 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -14778,11 +14761,6 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (!error) error = run_part(10, &call, threads, work);
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
     if (!error) error = run_part(11, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

@@ -12,13 +12,13 @@
      x3 [b g m i d] = q * 0.125
      gate [b g m j d], learned parameter
      x5 [b g m position d] = max(gate[b, g, m, position, d], -10000)
-     x6 [b g m i d] = sum over position of x5 if position <= i + n_k - n_q
+     x6 [b g m i d] = sum over position of x5 if position <= i + query_start
      x7 [b g m j d] = sum over position of x5 if position <= j
      x8 [b g m i j d] = x3 * k * pow(2.718281828459045, x6 - x7)
      x9 [b g m i j] = sum over d of x8
      x10 [b g m i j] = x9
-     x11 [b g m i] = sum over j of x10 if j <= i + n_k - n_q
-     x12 [b g m i e] = sum over j of x10 * v if j <= i + n_k - n_q
+     x11 [b g m i] = sum over j of x10 if j <= i + query_start
+     x12 [b g m i e] = sum over j of x10 * v if j <= i + query_start
      x13 [b g m i e] = x12
      out = x13
 
@@ -114,9 +114,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dlog_decay; /* [B,H,n_k,64] */
     struct attn_strides dlog_decay_at;
     struct gla_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     
     float *dgate_array;
     float *linear_heads_0;
@@ -620,9 +617,10 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -668,7 +666,7 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -692,27 +690,26 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
                 store_v4(weight + j * 64 + i, load_v4(weight + j * 64 + i) + weight_in);
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                    store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         load_v4(weight + j * 64 + i), splat_v4(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
@@ -761,7 +758,7 @@ TARGET_v4 APART void gla_keys_v4(const struct call *call, int64_t task, const st
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -884,9 +881,10 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -919,8 +917,8 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -956,7 +954,7 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
                 store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -978,30 +976,28 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
                     store_v4(weight + j * 16 + i, load_v4(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
+                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
                             (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
                             splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[1] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 16) <= (j0 + j);
+                    const int t_9 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_10)) &
-                            (-(int64_t)t_11), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start)) &
+                            (-(int64_t)t_9), mask_v4);
                     }
                     add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
@@ -1060,9 +1056,10 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1126,7 +1123,7 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
@@ -1143,15 +1140,14 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
                     }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dq) {
-                /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-                const int64_t t_0 = n_k - n_q;
+                /* weight = select(j <= (i + query_start), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
+                            store_v4(weight + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0,
                                 mask_v4), load_v4(weight + d * 18432 + j * 64 + i), splat_v4(0.0f)));
                         }
                 }
@@ -1172,15 +1168,14 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
                 add_v4(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v4(1));
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-                const int64_t t_2 = n_k - n_q;
+                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                    const ints_v4 t_1 = (i0 + i + lane_v4) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3,
+                            store_v4(weight_2 + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
                                 mask_v4), load_v4(weight_2 + d * 18432 + j * 64 + i), splat_v4(0.0f)));
                         }
                 }
@@ -1229,10 +1224,11 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1315,7 +1311,7 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
             j1 - j0, 64, log_decay_k_low_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* weight = 0.0f */
@@ -1346,28 +1342,28 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                 /* score[i][j] = sum over e of dout * v_tile */
                 dot6_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score);
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
-                    /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
+                    /* weight = select(j <= (i + query_start), weight, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_0 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(weight + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + n_k - n_q),
-                                mask_v4), load_v4(weight + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(weight + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(weight + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * weight */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_1 = (i0 + i) + n_k - n_q;
+                        const int64_t t_1 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
                         }
@@ -1392,15 +1388,15 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                         }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_2 = j0 + j + lane_v4;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 store_v4(weight_2 + d * 18432 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0
-                                    + i) + n_k - n_q), mask_v4), load_v4(weight_2 + d * 18432 + i * 64 + j),
+                                    + i) + query_start), mask_v4), load_v4(weight_2 + d * 18432 + i * 64 + j),
                                     splat_v4(0.0f)));
                             }
                     }
@@ -1462,9 +1458,10 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1519,7 +1516,7 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
             }
         }
     }
-    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
         dot6_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
@@ -1534,14 +1531,14 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
                         log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))));
                 }
         }
-        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 for (int64_t d = 0; d < 64; d++)
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(weight + d * 18432 + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + n_k
-                            - n_q), mask_v4), load_v4(weight + d * 18432 + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(weight + d * 18432 + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) +
+                            query_start), mask_v4), load_v4(weight + d * 18432 + i * 64 + j), splat_v4(0.0f)));
                     }
             }
         }
@@ -1655,7 +1652,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_keys_v4(const struct call *call,
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1780,9 +1777,10 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1825,8 +1823,8 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
     float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
     float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
         transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
@@ -1873,7 +1871,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
                 store_v4(row_sum_2_compensation + d * 16 + i, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot8_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
@@ -1890,16 +1888,15 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
                         }
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                    const int64_t t_10 = n_k - n_q;
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                        const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v4(weight + d * 256 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
+                                    t_10) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
                                     load_v4(weight + d * 256 + j * 16 + i), splat_v4(0.0f)));
                             }
                     }
@@ -1920,16 +1917,15 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
                     add_v4(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v4(1));
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_12 = n_k - n_q;
+                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
+                        const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v4(weight_2 + d * 256 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_13) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
+                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
                                     load_v4(weight_2 + d * 256 + j * 16 + i), splat_v4(0.0f)));
                             }
                     }
@@ -2030,7 +2026,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
         * call->log_decay_q_low_at.head;
@@ -2061,8 +2058,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
-        i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+        i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -2080,31 +2077,30 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+                i) + query_start, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1),
+                log_decay_chunk_low[max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 16) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
-        const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = ((((((i0 + i + lane_v4) + t_0) > 0) & ((i0 + i + lane_v4) + t_0)) | (~(((i0 + i +
-                lane_v4) + t_0) > 0) & (0 - (ints_v4){0}))) / 16) == 0;
+            const ints_v4 t_0 = ((((((i0 + i + lane_v4) + query_start) > 0) & ((i0 + i + lane_v4) + query_start)) |
+                (~(((i0 + i + lane_v4) + query_start) > 0) & (0 - (ints_v4){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 log_decay_chunk_at_2 = load_v4(log_decay_chunk_at + f * 16 + i);
-                const vec_v4 log_decay_chunk_low_at_3 = load_v4(log_decay_chunk_low_at + f * 16 + i);
+                const vec_v4 log_decay_chunk_at_1 = load_v4(log_decay_chunk_at + f * 16 + i);
+                const vec_v4 log_decay_chunk_low_at_2 = load_v4(log_decay_chunk_low_at + f * 16 + i);
                 store_v4(key_features + f * 16 + i, ((load_v4(q_tile + f * 16 + i) * 0.125f) *
-                    pick_v4(__builtin_convertvector(t_1, mask_v4), splat_v4(1.0f),
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_2) +
-                    (load_v4(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
-                    exp2_v4(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_3 - (log_decay_chunk_low[max(min(((chunks
+                    pick_v4(__builtin_convertvector(t_0, mask_v4), splat_v4(1.0f),
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_1) +
+                    (load_v4(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_2)) * 1.442695f))) *
+                    exp2_v4(((log_decay_chunk_at_1 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_2 - (log_decay_chunk_low[max(min(((chunks
                     - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
@@ -2142,32 +2138,32 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_4 = (load_v4(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+            const vec_v4 t_3 = (load_v4(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunks - chunk) *
                 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(((chunks -
                 chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_5 = pow_v4(splat_v4(2.7182818f), t_4);
-            const mask_v4 t_6 = t_5 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_6, t_5, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_6, splat_v4(0.0f), -expm1_v4(t_4)));
+            const vec_v4 t_4 = pow_v4(splat_v4(2.7182818f), t_3);
+            const mask_v4 t_5 = t_4 < 0.5f;
+            store_v4(kept_share + f, pick_v4(t_5, t_4, splat_v4(1.0f)));
+            store_v4(lost_share + f, pick_v4(t_5, splat_v4(0.0f), -expm1_v4(t_3)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_7 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new8 = carried_7;
-                    const float kept_share_9 = kept_share[f];
-                    const vec_v4 carried_new10 = carried_7 * kept_share_9;
-                    store_v4(carried + f * 64 + e, carried_new10);
+                    const vec_v4 carried_6 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new7 = carried_6;
+                    const float kept_share_8 = kept_share[f];
+                    const vec_v4 carried_new9 = carried_6 * kept_share_8;
+                    store_v4(carried + f * 64 + e, carried_new9);
                     store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_9);
+                        kept_share_8);
                     add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new10 * lost_share[f]),
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new9 * lost_share[f]),
                         splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new8);
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
                 }
             }
         }
@@ -2188,9 +2184,10 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2273,12 +2270,12 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 query_new11 = load_v4(k_tile + f * 16 + j) * exp2_v4((((log_decay_chunk[max(min(((chunks -
+                const vec_v4 query_new10 = load_v4(k_tile + f * 16 + j) * exp2_v4((((log_decay_chunk[max(min(((chunks -
                     chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j))
                     + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                store_v4(query + f * 16 + j, query_new11);
-                store_v4(query_2 + f * 16 + j, load_v4(sum_from_state + f * 16 + j) * (-query_new11));
+                store_v4(query + f * 16 + j, query_new10);
+                store_v4(query_2 + f * 16 + j, load_v4(sum_from_state + f * 16 + j) * (-query_new10));
                 store_v4(query_sum + f * 16 + j, splat_v4(0.0f));
             }
         }
@@ -2320,14 +2317,14 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
-            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - query_start + 16},
+            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
-            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -2373,27 +2370,27 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 score_12 = load_v4(score + i * 16 + j);
-                                store_v4(weight_3 + d * 256 + i * 16 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_v4 score_11 = load_v4(score + i * 16 + j);
+                                store_v4(weight_3 + d * 256 + i * 16 + j, score_11 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_v4(log_decay_k_tile +
                                     d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
                                     load_v4(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                store_v4(weight + d * 256 + i * 16 + j, score_12 * (-load_v4(weight + d * 256 + i * 16 +
+                                store_v4(weight + d * 256 + i * 16 + j, score_11 * (-load_v4(weight + d * 256 + i * 16 +
                                     j)));
                             }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_k) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_13 = j0 + j + lane_v4;
+                            const ints_v4 t_12 = j0 + j + lane_v4;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_14 = (i0 + i) + n_k - n_q;
-                                    store_v4(weight + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_13 <=
-                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_13), mask_v4),
+                                    const int64_t t_13 = (i0 + i) + query_start;
+                                    store_v4(weight + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_12 <=
+                                        t_13) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v4),
                                         load_v4(weight + d * 256 + i * 16 + j), splat_v4(0.0f)));
                                 }
                         }
@@ -2413,15 +2410,15 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_15 = j0 + j + lane_v4;
+                            const ints_v4 t_14 = j0 + j + lane_v4;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_16 = (i0 + i) + n_k - n_q;
-                                    store_v4(weight_3 + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_15 <=
-                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_15), mask_v4),
+                                    const int64_t t_15 = (i0 + i) + query_start;
+                                    store_v4(weight_3 + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_14 <=
+                                        t_15) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_14), mask_v4),
                                         load_v4(weight_3 + d * 256 + i * 16 + j), splat_v4(0.0f)));
                                 }
                         }
@@ -2442,14 +2439,14 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_17 = j0 + j + lane_v4;
+                            const ints_v4 t_16 = j0 + j + lane_v4;
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_18 = (i0 + i) + n_k - n_q;
-                                store_v4(weight_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_17 <= t_18) &
-                                    (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_17), mask_v4),
+                                const int64_t t_17 = (i0 + i) + query_start;
+                                store_v4(weight_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_16 <= t_17) &
+                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_v4),
                                     load_v4(weight_2 + i * 16 + j), splat_v4(0.0f)));
                             }
                         }
@@ -2463,11 +2460,11 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[1] = {0};
                             if (finite_v4(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_20 = (i0 + i) + n_k - n_q;
-                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                            const int64_t t_19 = (i0 + i) + query_start;
+                            const int64_t t_20 = (max((i0 + i) + query_start, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_19 = j0 + j + lane_v4;
-                                in_region[j / 16] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v4);
+                                const ints_v4 t_18 = j0 + j + lane_v4;
+                                in_region[j / 16] = __builtin_convertvector((t_18 <= t_19) & (t_20 <= t_18), mask_v4);
                             }
                             add_seen_v4(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
@@ -3122,9 +3119,10 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3170,7 +3168,7 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3194,27 +3192,25 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
                 store_v3(weight + j * 64 + i, load_v3(weight + j * 64 + i) + weight_in);
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                    store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         load_v3(weight + j * 64 + i), splat_v3(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
@@ -3263,7 +3259,7 @@ TARGET_v3 APART void gla_keys_v3(const struct call *call, int64_t task, const st
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3386,9 +3382,10 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3421,8 +3418,8 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -3460,7 +3457,7 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3484,30 +3481,28 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
                     store_v3(weight + j * 16 + i, load_v3(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
                             (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
                             splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 16) <= (j0 + j);
+                    const int t_9 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_10)) &
-                            (-(int64_t)t_11), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start)) &
+                            (-(int64_t)t_9), mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
@@ -3568,9 +3563,10 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3634,7 +3630,7 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
@@ -3651,15 +3647,14 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
                     }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dq) {
-                /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-                const int64_t t_0 = n_k - n_q;
+                /* weight = select(j <= (i + query_start), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
+                            store_v3(weight + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0,
                                 mask_v3), load_v3(weight + d * 18432 + j * 64 + i), splat_v3(0.0f)));
                         }
                 }
@@ -3680,15 +3675,14 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
                 add_v3(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v3(1));
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-                const int64_t t_2 = n_k - n_q;
+                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                    const ints_v3 t_1 = (i0 + i + lane_v3) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3,
+                            store_v3(weight_2 + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
                                 mask_v3), load_v3(weight_2 + d * 18432 + j * 64 + i), splat_v3(0.0f)));
                         }
                 }
@@ -3737,10 +3731,11 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3823,7 +3818,7 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
             j1 - j0, 64, log_decay_k_low_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* weight = 0.0f */
@@ -3854,28 +3849,28 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                 /* score[i][j] = sum over e of dout * v_tile */
                 dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score);
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
-                    /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
+                    /* weight = select(j <= (i + query_start), weight, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_0 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(weight + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + n_k - n_q),
-                                mask_v3), load_v3(weight + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(weight + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(weight + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * weight */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_1 = (i0 + i) + n_k - n_q;
+                        const int64_t t_1 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
                         }
@@ -3900,15 +3895,15 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                         }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_2 = j0 + j + lane_v3;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 store_v3(weight_2 + d * 18432 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0
-                                    + i) + n_k - n_q), mask_v3), load_v3(weight_2 + d * 18432 + i * 64 + j),
+                                    + i) + query_start), mask_v3), load_v3(weight_2 + d * 18432 + i * 64 + j),
                                     splat_v3(0.0f)));
                             }
                     }
@@ -3970,9 +3965,10 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4027,7 +4023,7 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
             }
         }
     }
-    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
         dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
@@ -4042,14 +4038,14 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
                         log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))));
                 }
         }
-        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 for (int64_t d = 0; d < 64; d++)
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(weight + d * 18432 + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + n_k
-                            - n_q), mask_v3), load_v3(weight + d * 18432 + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(weight + d * 18432 + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) +
+                            query_start), mask_v3), load_v3(weight + d * 18432 + i * 64 + j), splat_v3(0.0f)));
                     }
             }
         }
@@ -4163,7 +4159,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_keys_v3(const struct call *call,
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4288,9 +4284,10 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4333,8 +4330,8 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
     float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
     float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
         transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
@@ -4383,7 +4380,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
@@ -4400,16 +4397,15 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                         }
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                    const int64_t t_10 = n_k - n_q;
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                        const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v3(weight + d * 256 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
+                                    t_10) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
                                     load_v3(weight + d * 256 + j * 16 + i), splat_v3(0.0f)));
                             }
                     }
@@ -4430,16 +4426,15 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                     add_v3(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v3(1));
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_12 = n_k - n_q;
+                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
+                        const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v3(weight_2 + d * 256 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_13) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
+                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
                                     load_v3(weight_2 + d * 256 + j * 16 + i), splat_v3(0.0f)));
                             }
                     }
@@ -4542,7 +4537,8 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
         * call->log_decay_q_low_at.head;
@@ -4573,8 +4569,8 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
-        i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+        i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -4592,31 +4588,30 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+                i) + query_start, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1),
+                log_decay_chunk_low[max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 16) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
-        const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = ((((((i0 + i + lane_v3) + t_0) > 0) & ((i0 + i + lane_v3) + t_0)) | (~(((i0 + i +
-                lane_v3) + t_0) > 0) & (0 - (ints_v3){0}))) / 16) == 0;
+            const ints_v3 t_0 = ((((((i0 + i + lane_v3) + query_start) > 0) & ((i0 + i + lane_v3) + query_start)) |
+                (~(((i0 + i + lane_v3) + query_start) > 0) & (0 - (ints_v3){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 log_decay_chunk_at_2 = load_v3(log_decay_chunk_at + f * 16 + i);
-                const vec_v3 log_decay_chunk_low_at_3 = load_v3(log_decay_chunk_low_at + f * 16 + i);
+                const vec_v3 log_decay_chunk_at_1 = load_v3(log_decay_chunk_at + f * 16 + i);
+                const vec_v3 log_decay_chunk_low_at_2 = load_v3(log_decay_chunk_low_at + f * 16 + i);
                 store_v3(key_features + f * 16 + i, ((load_v3(q_tile + f * 16 + i) * 0.125f) *
-                    pick_v3(__builtin_convertvector(t_1, mask_v3), splat_v3(1.0f),
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_2) +
-                    (load_v3(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
-                    exp2_v3(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_3 - (log_decay_chunk_low[max(min(((chunks
+                    pick_v3(__builtin_convertvector(t_0, mask_v3), splat_v3(1.0f),
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_1) +
+                    (load_v3(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_2)) * 1.442695f))) *
+                    exp2_v3(((log_decay_chunk_at_1 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_2 - (log_decay_chunk_low[max(min(((chunks
                     - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
@@ -4654,32 +4649,32 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_4 = (load_v3(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+            const vec_v3 t_3 = (load_v3(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunks - chunk) *
                 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(((chunks -
                 chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_5 = pow_v3(splat_v3(2.7182818f), t_4);
-            const mask_v3 t_6 = t_5 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_6, t_5, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_6, splat_v3(0.0f), -expm1_v3(t_4)));
+            const vec_v3 t_4 = pow_v3(splat_v3(2.7182818f), t_3);
+            const mask_v3 t_5 = t_4 < 0.5f;
+            store_v3(kept_share + f, pick_v3(t_5, t_4, splat_v3(1.0f)));
+            store_v3(lost_share + f, pick_v3(t_5, splat_v3(0.0f), -expm1_v3(t_3)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_7 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new8 = carried_7;
-                    const float kept_share_9 = kept_share[f];
-                    const vec_v3 carried_new10 = carried_7 * kept_share_9;
-                    store_v3(carried + f * 64 + e, carried_new10);
+                    const vec_v3 carried_6 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new7 = carried_6;
+                    const float kept_share_8 = kept_share[f];
+                    const vec_v3 carried_new9 = carried_6 * kept_share_8;
+                    store_v3(carried + f * 64 + e, carried_new9);
                     store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_9);
+                        kept_share_8);
                     add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new10 * lost_share[f]),
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new9 * lost_share[f]),
                         splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new8);
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
                 }
             }
         }
@@ -4700,9 +4695,10 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4785,12 +4781,12 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 query_new11 = load_v3(k_tile + f * 16 + j) * exp2_v3((((log_decay_chunk[max(min(((chunks -
+                const vec_v3 query_new10 = load_v3(k_tile + f * 16 + j) * exp2_v3((((log_decay_chunk[max(min(((chunks -
                     chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j))
                     + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                store_v3(query + f * 16 + j, query_new11);
-                store_v3(query_2 + f * 16 + j, load_v3(sum_from_state + f * 16 + j) * (-query_new11));
+                store_v3(query + f * 16 + j, query_new10);
+                store_v3(query_2 + f * 16 + j, load_v3(sum_from_state + f * 16 + j) * (-query_new10));
                 store_v3(query_sum + f * 16 + j, splat_v3(0.0f));
             }
         }
@@ -4836,14 +4832,14 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
-            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - query_start + 16},
+            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
-            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -4891,27 +4887,27 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 score_12 = load_v3(score + i * 16 + j);
-                                store_v3(weight_3 + d * 256 + i * 16 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_v3 score_11 = load_v3(score + i * 16 + j);
+                                store_v3(weight_3 + d * 256 + i * 16 + j, score_11 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_v3(log_decay_k_tile +
                                     d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
                                     load_v3(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                store_v3(weight + d * 256 + i * 16 + j, score_12 * (-load_v3(weight + d * 256 + i * 16 +
+                                store_v3(weight + d * 256 + i * 16 + j, score_11 * (-load_v3(weight + d * 256 + i * 16 +
                                     j)));
                             }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_k) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_13 = j0 + j + lane_v3;
+                            const ints_v3 t_12 = j0 + j + lane_v3;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_14 = (i0 + i) + n_k - n_q;
-                                    store_v3(weight + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_13 <=
-                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_13), mask_v3),
+                                    const int64_t t_13 = (i0 + i) + query_start;
+                                    store_v3(weight + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_12 <=
+                                        t_13) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v3),
                                         load_v3(weight + d * 256 + i * 16 + j), splat_v3(0.0f)));
                                 }
                         }
@@ -4931,15 +4927,15 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_15 = j0 + j + lane_v3;
+                            const ints_v3 t_14 = j0 + j + lane_v3;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_16 = (i0 + i) + n_k - n_q;
-                                    store_v3(weight_3 + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_15 <=
-                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_15), mask_v3),
+                                    const int64_t t_15 = (i0 + i) + query_start;
+                                    store_v3(weight_3 + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_14 <=
+                                        t_15) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_14), mask_v3),
                                         load_v3(weight_3 + d * 256 + i * 16 + j), splat_v3(0.0f)));
                                 }
                         }
@@ -4960,14 +4956,14 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_17 = j0 + j + lane_v3;
+                            const ints_v3 t_16 = j0 + j + lane_v3;
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_18 = (i0 + i) + n_k - n_q;
-                                store_v3(weight_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_17 <= t_18) &
-                                    (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_17), mask_v3),
+                                const int64_t t_17 = (i0 + i) + query_start;
+                                store_v3(weight_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_16 <= t_17) &
+                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_v3),
                                     load_v3(weight_2 + i * 16 + j), splat_v3(0.0f)));
                             }
                         }
@@ -4982,11 +4978,11 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[2] = {0};
                             if (finite_v3(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_20 = (i0 + i) + n_k - n_q;
-                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                            const int64_t t_19 = (i0 + i) + query_start;
+                            const int64_t t_20 = (max((i0 + i) + query_start, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_19 = j0 + j + lane_v3;
-                                in_region[j / 8] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v3);
+                                const ints_v3 t_18 = j0 + j + lane_v3;
+                                in_region[j / 8] = __builtin_convertvector((t_18 <= t_19) & (t_20 <= t_18), mask_v3);
                             }
                             add_seen_v3(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
@@ -5645,9 +5641,10 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5693,7 +5690,7 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5717,27 +5714,26 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
                 store_any(weight + j * 64 + i, load_any(weight + j * 64 + i) + weight_in);
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                    store_any(weight + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         load_any(weight + j * 64 + i), splat_any(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
@@ -5786,7 +5782,7 @@ APART void gla_keys_any(const struct call *call, int64_t task, const struct part
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5909,9 +5905,10 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5944,8 +5941,8 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -5983,7 +5980,7 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -6007,30 +6004,28 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
                     store_any(weight + j * 16 + i, load_any(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
                             (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
                             splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 16) <= (j0 + j);
+                    const int t_9 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_10)) &
-                            (-(int64_t)t_11), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start)) &
+                            (-(int64_t)t_9), mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
@@ -6091,9 +6086,10 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6157,7 +6153,7 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
@@ -6174,15 +6170,14 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
                     }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dq) {
-                /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-                const int64_t t_0 = n_k - n_q;
+                /* weight = select(j <= (i + query_start), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + d * 18432 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1,
+                            store_any(weight + d * 18432 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0,
                                 mask_any), load_any(weight + d * 18432 + j * 64 + i), splat_any(0.0f)));
                         }
                 }
@@ -6203,16 +6198,15 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
                 add_any(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_any(1));
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-                const int64_t t_2 = n_k - n_q;
+                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                    const ints_any t_1 = (i0 + i + lane_any) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_any(weight_2 + d * 18432 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <=
-                                t_3, mask_any), load_any(weight_2 + d * 18432 + j * 64 + i), splat_any(0.0f)));
+                                t_1, mask_any), load_any(weight_2 + d * 18432 + j * 64 + i), splat_any(0.0f)));
                         }
                 }
             }
@@ -6260,10 +6254,11 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6346,7 +6341,7 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
             j1 - j0, 64, log_decay_k_low_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* weight = 0.0f */
@@ -6377,28 +6372,28 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                 /* score[i][j] = sum over e of dout * v_tile */
                 dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score);
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
-                    /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
+                    /* weight = select(j <= (i + query_start), weight, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_0 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(weight + i * 64 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(weight + i * 64 + j), splat_any(0.0f)));
+                            store_any(weight + i * 64 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) +
+                                query_start), mask_any), load_any(weight + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * weight */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_1 = (i0 + i) + n_k - n_q;
+                        const int64_t t_1 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
                         }
@@ -6423,15 +6418,15 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                         }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_2 = j0 + j + lane_any;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 store_any(weight_2 + d * 18432 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <=
-                                    ((i0 + i) + n_k - n_q), mask_any), load_any(weight_2 + d * 18432 + i * 64 + j),
+                                    ((i0 + i) + query_start), mask_any), load_any(weight_2 + d * 18432 + i * 64 + j),
                                     splat_any(0.0f)));
                             }
                     }
@@ -6493,9 +6488,10 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6550,7 +6546,7 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
             }
         }
     }
-    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
         dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
@@ -6565,14 +6561,14 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
                         log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))));
                 }
         }
-        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 for (int64_t d = 0; d < 64; d++)
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_any(weight + d * 18432 + i * 64 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) +
-                            n_k - n_q), mask_any), load_any(weight + d * 18432 + i * 64 + j), splat_any(0.0f)));
+                            query_start), mask_any), load_any(weight + d * 18432 + i * 64 + j), splat_any(0.0f)));
                     }
             }
         }
@@ -6686,7 +6682,7 @@ APART void gla_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6811,9 +6807,10 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6856,8 +6853,8 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
     float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
     float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
         transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
@@ -6906,7 +6903,7 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
@@ -6923,16 +6920,15 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                         }
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                    const int64_t t_10 = n_k - n_q;
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                        const ints_any t_10 = (i0 + i + lane_any) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_any(weight + d * 256 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
+                                    t_10) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
                                     load_any(weight + d * 256 + j * 16 + i), splat_any(0.0f)));
                             }
                     }
@@ -6953,16 +6949,15 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                     add_any(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_any(1));
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_12 = n_k - n_q;
+                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_13 = (i0 + i + lane_any) + t_12;
+                        const ints_any t_11 = (i0 + i + lane_any) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_any(weight_2 + d * 256 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <=
-                                    t_13) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
+                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
                                     load_any(weight_2 + d * 256 + j * 16 + i), splat_any(0.0f)));
                             }
                     }
@@ -7066,7 +7061,8 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
         * call->log_decay_q_low_at.head;
@@ -7097,8 +7093,8 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
-        i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+        i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -7116,31 +7112,30 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+                i) + query_start, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1),
+                log_decay_chunk_low[max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 16) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
-        const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = ((((((i0 + i + lane_any) + t_0) > 0) & ((i0 + i + lane_any) + t_0)) | (~(((i0 + i +
-                lane_any) + t_0) > 0) & (0 - (ints_any){0}))) / 16) == 0;
+            const ints_any t_0 = ((((((i0 + i + lane_any) + query_start) > 0) & ((i0 + i + lane_any) + query_start)) |
+                (~(((i0 + i + lane_any) + query_start) > 0) & (0 - (ints_any){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any log_decay_chunk_at_2 = load_any(log_decay_chunk_at + f * 16 + i);
-                const vec_any log_decay_chunk_low_at_3 = load_any(log_decay_chunk_low_at + f * 16 + i);
+                const vec_any log_decay_chunk_at_1 = load_any(log_decay_chunk_at + f * 16 + i);
+                const vec_any log_decay_chunk_low_at_2 = load_any(log_decay_chunk_low_at + f * 16 + i);
                 store_any(key_features + f * 16 + i, ((load_any(q_tile + f * 16 + i) * 0.125f) *
-                    pick_any(__builtin_convertvector(t_1, mask_any), splat_any(1.0f),
-                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_2) +
-                    (load_any(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
-                    exp2_any(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_3 -
+                    pick_any(__builtin_convertvector(t_0, mask_any), splat_any(1.0f),
+                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_1) +
+                    (load_any(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_2)) * 1.442695f))) *
+                    exp2_any(((log_decay_chunk_at_1 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_2 -
                     (log_decay_chunk_low[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
@@ -7179,32 +7174,32 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_any(const 
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_4 = (load_any(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+            const vec_any t_3 = (load_any(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunks - chunk) *
                 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(((chunks -
                 chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_any t_5 = pow_any(splat_any(2.7182818f), t_4);
-            const mask_any t_6 = t_5 < 0.5f;
-            store_any(kept_share + f, pick_any(t_6, t_5, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_6, splat_any(0.0f), -expm1_any(t_4)));
+            const vec_any t_4 = pow_any(splat_any(2.7182818f), t_3);
+            const mask_any t_5 = t_4 < 0.5f;
+            store_any(kept_share + f, pick_any(t_5, t_4, splat_any(1.0f)));
+            store_any(lost_share + f, pick_any(t_5, splat_any(0.0f), -expm1_any(t_3)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_7 = load_any(carried + f * 64 + e);
-                    const vec_any before_new8 = carried_7;
-                    const float kept_share_9 = kept_share[f];
-                    const vec_any carried_new10 = carried_7 * kept_share_9;
-                    store_any(carried + f * 64 + e, carried_new10);
+                    const vec_any carried_6 = load_any(carried + f * 64 + e);
+                    const vec_any before_new7 = carried_6;
+                    const float kept_share_8 = kept_share[f];
+                    const vec_any carried_new9 = carried_6 * kept_share_8;
+                    store_any(carried + f * 64 + e, carried_new9);
                     store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_9);
+                        kept_share_8);
                     add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new10 * lost_share[f]),
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new9 * lost_share[f]),
                         splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new8);
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
                 }
             }
         }
@@ -7225,9 +7220,10 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7310,12 +7306,12 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any query_new11 = load_any(k_tile + f * 16 + j) * exp2_any((((log_decay_chunk[max(min(((chunks
+                const vec_any query_new10 = load_any(k_tile + f * 16 + j) * exp2_any((((log_decay_chunk[max(min(((chunks
                     - chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 +
                     j)) + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                store_any(query + f * 16 + j, query_new11);
-                store_any(query_2 + f * 16 + j, load_any(sum_from_state + f * 16 + j) * (-query_new11));
+                store_any(query + f * 16 + j, query_new10);
+                store_any(query_2 + f * 16 + j, load_any(sum_from_state + f * 16 + j) * (-query_new10));
                 store_any(query_sum + f * 16 + j, splat_any(0.0f));
             }
         }
@@ -7361,14 +7357,14 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
-            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - query_start + 16},
+            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
-            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -7416,27 +7412,27 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any score_12 = load_any(score + i * 16 + j);
-                                store_any(weight_3 + d * 256 + i * 16 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_any score_11 = load_any(score + i * 16 + j);
+                                store_any(weight_3 + d * 256 + i * 16 + j, score_11 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_any(log_decay_k_tile
                                     + d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
                                     load_any(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                store_any(weight + d * 256 + i * 16 + j, score_12 * (-load_any(weight + d * 256 + i * 16
+                                store_any(weight + d * 256 + i * 16 + j, score_11 * (-load_any(weight + d * 256 + i * 16
                                     + j)));
                             }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_k) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_13 = j0 + j + lane_any;
+                            const ints_any t_12 = j0 + j + lane_any;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_14 = (i0 + i) + n_k - n_q;
-                                    store_any(weight + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_13 <=
-                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_13), mask_any),
+                                    const int64_t t_13 = (i0 + i) + query_start;
+                                    store_any(weight + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_12 <=
+                                        t_13) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_any),
                                         load_any(weight + d * 256 + i * 16 + j), splat_any(0.0f)));
                                 }
                         }
@@ -7456,15 +7452,15 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_15 = j0 + j + lane_any;
+                            const ints_any t_14 = j0 + j + lane_any;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_16 = (i0 + i) + n_k - n_q;
-                                    store_any(weight_3 + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_15 <=
-                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_15), mask_any),
+                                    const int64_t t_15 = (i0 + i) + query_start;
+                                    store_any(weight_3 + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_14 <=
+                                        t_15) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_14), mask_any),
                                         load_any(weight_3 + d * 256 + i * 16 + j), splat_any(0.0f)));
                                 }
                         }
@@ -7485,14 +7481,14 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                        /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_17 = j0 + j + lane_any;
+                            const ints_any t_16 = j0 + j + lane_any;
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_18 = (i0 + i) + n_k - n_q;
-                                store_any(weight_2 + i * 16 + j, pick_any(__builtin_convertvector((t_17 <= t_18) &
-                                    (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_17), mask_any),
+                                const int64_t t_17 = (i0 + i) + query_start;
+                                store_any(weight_2 + i * 16 + j, pick_any(__builtin_convertvector((t_16 <= t_17) &
+                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_any),
                                     load_any(weight_2 + i * 16 + j), splat_any(0.0f)));
                             }
                         }
@@ -7508,11 +7504,11 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[4] = {0};
                             if (finite_any(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_20 = (i0 + i) + n_k - n_q;
-                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                            const int64_t t_19 = (i0 + i) + query_start;
+                            const int64_t t_20 = (max((i0 + i) + query_start, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_19 = j0 + j + lane_any;
-                                in_region[j / 4] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_any);
+                                const ints_any t_18 = j0 + j + lane_any;
+                                in_region[j / 4] = __builtin_convertvector((t_18 <= t_19) & (t_20 <= t_18), mask_any);
                             }
                             add_seen_any(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
@@ -7786,6 +7782,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -7803,19 +7800,19 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 32) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 28672, .of_token = 4160,
-            .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .in_keys = 1, .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v4, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 32) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 28672, .of_token = 4160,
-            .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .in_keys = 1, .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v3, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
     }
 #endif
     if (n_k >= 32) return (struct version){.head = gla_linear_any, .tile = -1, .own = 28672, .of_token = 4160,
-        .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        .in_keys = 1, .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_rows_any, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
 }
 
@@ -7937,6 +7934,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
@@ -8002,9 +8023,10 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t x = 0, at = i * 64; x < 64; x++, at++) {
-            const int64_t from = at + (n_k - n_q) * 64;
+            const int64_t from = min(first + i, n_k - 1) * 64 + x;
             of_query[at] = from < 0 ? 0 : sum[from];
             of_query_low[at] = from < 0 ? 0 : sum_low[from];
         }
@@ -8159,9 +8181,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     (void)saved;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int gla_forward(const struct attn_problem *problem, const struct gla_params *params, const float *q, const float *k,
     const float *v,
     float *out, void *workspace)
@@ -8170,15 +8189,16 @@ int gla_forward(const struct attn_problem *problem, const struct gla_params *par
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->gate) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
@@ -8221,7 +8241,8 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 173056,
-            .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
     }
@@ -8229,21 +8250,22 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 173056,
-            .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
     if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 173056,
-        .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 9641984, .of_pair = 128,
         .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4,
-            .tile = -1, .own = 186368, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
+            .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768,
+            .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dk_dv_v4, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
     }
@@ -8251,15 +8273,15 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3,
-            .tile = -1, .own = 186368, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
+            .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768,
+            .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dk_dv_v3, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
     }
 #endif
     if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
-        .tile = -1, .own = 186368, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
-        .together = 1};
+        .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
+        .slots = 4, .together = 1};
     return (struct version){.rows = gla_dk_dv_any, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
         .of_keys = OF_KEY_HEAD};
     case 2:
@@ -8321,12 +8343,16 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
     const float *const of_query = call->dlog_decay_q + task * n_q * 64;
     double high[64] = {0}, low[64] = {0};
     (void)work;
-    for (int64_t t = n_k - 1; t >= 0; t--)
-        for (int64_t x = 0, at = t * 64, from = (t - n_k + n_q) * 64; x < 64; x++, at++, from++) {
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
+    int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
+    for (int64_t t = n_k - 1; t >= 0; t--) {
+        for (; i >= 0 && first + i >= t; i--)
+            for (int64_t x = 0; x < 64; x++) add_to_sum(&high[x], &low[x], (double)of_query[i * 64 + x]);
+        for (int64_t x = 0, at = t * 64; x < 64; x++, at++) {
             add_to_sum(&high[x], &low[x], (double)sum[at]);
-            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
             sum[at] = (float)(high[x] + low[x]);
         }
+    }
 }
 
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
@@ -8396,58 +8422,11 @@ static size_t set_totals(struct call *call, const struct gla_gradients *to, unsi
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 0 + 0);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
@@ -8471,7 +8450,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -8486,7 +8465,6 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -8494,9 +8472,11 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 4; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -8504,12 +8484,7 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
     set_row_sums(&call, rows);
     unsigned char *next = rows + 0 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -8531,11 +8506,6 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
     }
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
     if (!error) error = run_part(3, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

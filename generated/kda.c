@@ -19,7 +19,7 @@
      x11 [b g m i d] = x10 * 0.125
      gate [b g m j d], learned parameter
      x13 [b g m position d] = max(gate[b, g, m, position, d], -10000)
-     x14 [b g m i d] = sum over position of x13 if position <= i + n_k - n_q
+     x14 [b g m i d] = sum over position of x13 if position <= i + query_start
      x15 [b g m j d] = sum over position of x13 if position <= j
      x16 [b g t_key d] = k[b, g, t_key, d]
      x17 [b g t_key d] = x16 * x16
@@ -35,8 +35,8 @@
      x27 [b g m i j d] = x11 * x6 * pow(2.718281828459045, x14 - x15[b, g, 0, j, d])
      x28 [b g m i j] = sum over d of x27
      x29 [b g m i j] = x28
-     x30 [b g m i] = sum over j of x29 if j <= i + n_k - n_q
-     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + n_k - n_q
+     x30 [b g m i] = sum over j of x29 if j <= i + query_start
+     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + query_start
      x32 [b g m i e] = x31
      out = x32
 
@@ -111,7 +111,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *log_decay_chunk_low; /* [B,H,n_k,64] */
     struct attn_strides log_decay_chunk_low_at;
     struct kda_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -521,9 +520,10 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -746,8 +746,8 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                corrected[j][e]) */
             dot1_v4(t_key1 - t_key0, weight, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -826,12 +826,11 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                     store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) + weight_2_in);
                 }
             }
-            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-            const int64_t t_11 = n_k - n_q;
+            /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                    store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
                         load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
@@ -842,9 +841,9 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
@@ -864,22 +863,22 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = 0; f < 64; f += 16) {
-            const vec_v4 t_14 = (load_v4(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const vec_v4 t_12 = (load_v4(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_15 = pow_v4(splat_v4(2.7182818f), t_14);
-            const mask_v4 t_16 = t_15 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_16, t_15, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_16, splat_v4(0.0f), -expm1_v4(t_14)));
+            const vec_v4 t_13 = pow_v4(splat_v4(2.7182818f), t_12);
+            const mask_v4 t_14 = t_13 < 0.5f;
+            store_v4(kept_share + f, pick_v4(t_14, t_13, splat_v4(1.0f)));
+            store_v4(lost_share + f, pick_v4(t_14, splat_v4(0.0f), -expm1_v4(t_12)));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 state_17 = load_v4(state + f * 64 + e);
-                    store_v4(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
+                    const vec_v4 state_15 = load_v4(state + f * 64 + e);
+                    store_v4(state + f * 64 + e, (state_15 * kept_share[f]) - (state_15 * lost_share[f]));
                 }
             }
         }
@@ -1307,9 +1306,10 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1532,8 +1532,8 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                corrected[j][e]) */
             dot1_v3(t_key1 - t_key0, weight, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -1612,12 +1612,11 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                     store_v3(weight_2 + j * 32 + i, load_v3(weight_2 + j * 32 + i) + weight_2_in);
                 }
             }
-            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-            const int64_t t_11 = n_k - n_q;
+            /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                    store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
                         load_v3(weight_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
@@ -1628,9 +1627,9 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
@@ -1650,22 +1649,22 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = 0; f < 64; f += 8) {
-            const vec_v3 t_14 = (load_v3(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const vec_v3 t_12 = (load_v3(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_15 = pow_v3(splat_v3(2.7182818f), t_14);
-            const mask_v3 t_16 = t_15 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_16, t_15, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_16, splat_v3(0.0f), -expm1_v3(t_14)));
+            const vec_v3 t_13 = pow_v3(splat_v3(2.7182818f), t_12);
+            const mask_v3 t_14 = t_13 < 0.5f;
+            store_v3(kept_share + f, pick_v3(t_14, t_13, splat_v3(1.0f)));
+            store_v3(lost_share + f, pick_v3(t_14, splat_v3(0.0f), -expm1_v3(t_12)));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 state_17 = load_v3(state + f * 64 + e);
-                    store_v3(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
+                    const vec_v3 state_15 = load_v3(state + f * 64 + e);
+                    store_v3(state + f * 64 + e, (state_15 * kept_share[f]) - (state_15 * lost_share[f]));
                 }
             }
         }
@@ -2083,9 +2082,10 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2308,8 +2308,8 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                corrected[j][e]) */
             dot1_any(t_key1 - t_key0, weight, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -2388,12 +2388,11 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                     store_any(weight_2 + j * 32 + i, load_any(weight_2 + j * 32 + i) + weight_2_in);
                 }
             }
-            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-            const int64_t t_11 = n_k - n_q;
+            /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                const ints_any t_11 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                    store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
                         load_any(weight_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
@@ -2404,9 +2403,9 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
@@ -2426,22 +2425,22 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = 0; f < 64; f += 4) {
-            const vec_any t_14 = (load_any(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const vec_any t_12 = (load_any(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f));
-            const vec_any t_15 = pow_any(splat_any(2.7182818f), t_14);
-            const mask_any t_16 = t_15 < 0.5f;
-            store_any(kept_share + f, pick_any(t_16, t_15, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_16, splat_any(0.0f), -expm1_any(t_14)));
+            const vec_any t_13 = pow_any(splat_any(2.7182818f), t_12);
+            const mask_any t_14 = t_13 < 0.5f;
+            store_any(kept_share + f, pick_any(t_14, t_13, splat_any(1.0f)));
+            store_any(lost_share + f, pick_any(t_14, splat_any(0.0f), -expm1_any(t_12)));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any state_17 = load_any(state + f * 64 + e);
-                    store_any(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
+                    const vec_any state_15 = load_any(state + f * 64 + e);
+                    store_any(state + f * 64 + e, (state_15 * kept_share[f]) - (state_15 * lost_share[f]));
                 }
             }
         }
@@ -2495,6 +2494,7 @@ struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -2505,13 +2505,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = kda_linear_v4, .tile = -1, .own = 102656, .of_token = 4160};
+        return (struct version){.rows = kda_linear_v4, .tile = -1, .own = 102656, .of_token = 4160, .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = kda_linear_v3, .tile = -1, .own = 102656, .of_token = 4160};
+        return (struct version){.rows = kda_linear_v3, .tile = -1, .own = 102656, .of_token = 4160, .in_keys = 1};
 #endif
-    return (struct version){.rows = kda_linear_any, .tile = -1, .own = 102656, .of_token = 4160};
+    return (struct version){.rows = kda_linear_any, .tile = -1, .own = 102656, .of_token = 4160, .in_keys = 1};
 }
 
 
@@ -2611,6 +2611,30 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
@@ -2676,9 +2700,10 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t x = 0, at = i * 64; x < 64; x++, at++) {
-            const int64_t from = at + (n_k - n_q) * 64;
+            const int64_t from = min(first + i, n_k - 1) * 64 + x;
             of_query[at] = from < 0 ? 0 : sum[from];
             of_query_low[at] = from < 0 ? 0 : sum_low[from];
         }
@@ -2794,9 +2819,6 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int kda_forward(const struct attn_problem *problem, const struct kda_params *params, const float *q, const float *k,
     const float *v,
     float *out, void *workspace)
@@ -2806,15 +2828,16 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->gate || !params->beta) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;

@@ -12,8 +12,8 @@
      x4 [b g j d] = 0 < k ? k + 1 : exp(min(k, 0))
      x5 [b g m i j] = sum over d of x3 * x4
      x6 [b g m i j] = x5
-     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
-     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x7 [b g m i] = sum over j of x6 if j <= i + query_start
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
      out = x9
 
@@ -87,7 +87,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -607,9 +606,10 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -658,7 +658,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -679,16 +679,15 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_2 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                    const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
@@ -709,15 +708,15 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_4 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_4), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -732,10 +731,10 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_5 = load_v4(row_sum + i);
-                const mask_v4 t_6 = row_sum_5 == 0.0f;
+                const vec_v4 row_sum_3 = load_v4(row_sum + i);
+                const mask_v4 t_4 = row_sum_3 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_5));
+                    store_v4(result + e * 32 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_3));
                 }
             }
             /* out = result, transposed back */
@@ -781,7 +780,7 @@ TARGET_v4 APART void linear_elu_keys_v4(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -871,10 +870,11 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -893,8 +893,8 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
     float *const q_tile = (float *)(void *)(part->work + 29056); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -944,7 +944,7 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -960,13 +960,12 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
+                        const ints_v4 t_5 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
                                 splat_v4(0.0f)));
                         }
@@ -988,17 +987,16 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[2] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 32) <= (j0 + j);
+                        const int t_6 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
-                                (-(int64_t)t_8), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_6), mask_v4);
                         }
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -1008,11 +1006,11 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_10 = t_9 == 0.0f;
+                const vec_v4 t_7 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 32 + i, pick_v4(t_10, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_9));
+                    store_v4(sum + e * 32 + i, pick_v4(t_8, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -1031,7 +1029,7 @@ TARGET_v4 APART void linear_elu_keys_alone_v4(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1052,8 +1050,8 @@ TARGET_v4 APART void linear_elu_keys_alone_v4(const struct call *call, int64_t t
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_11 = load_v4(k_tile + d * 32 + j);
-                store_v4(k_tile + d * 32 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
+                const vec_v4 k_tile_9 = load_v4(k_tile + d * 32 + j);
+                store_v4(k_tile + d * 32 + j, pick_v4(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v4(min_v4(k_tile_9,
                     splat_v4(0.0f)))));
             }
         }
@@ -1147,7 +1145,7 @@ TARGET_v4 APART void linear_elu_few_begin_v4(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1205,7 +1203,8 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1226,7 +1225,8 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1242,12 +1242,12 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
         }
         /* score[r][j] = sum over d of query * k_tile */
         dot7_v4(round_up(j1 - j0, 16), rows, query, k_tile, score);
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_2 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_2 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_2 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -1264,12 +1264,12 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
             state_sum[(chunk - chunk0) * 4160 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
@@ -1832,9 +1832,10 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1883,7 +1884,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -1904,16 +1905,15 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_2 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                    const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
@@ -1934,15 +1934,15 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_4 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_4), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -1957,10 +1957,10 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_5 = load_v3(row_sum + i);
-                const mask_v3 t_6 = row_sum_5 == 0.0f;
+                const vec_v3 row_sum_3 = load_v3(row_sum + i);
+                const mask_v3 t_4 = row_sum_3 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_5));
+                    store_v3(result + e * 16 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_3));
                 }
             }
             /* out = result, transposed back */
@@ -2006,7 +2006,7 @@ TARGET_v3 APART void linear_elu_keys_v3(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2096,10 +2096,11 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2118,8 +2119,8 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
     float *const q_tile = (float *)(void *)(part->work + 29056); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -2169,7 +2170,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -2185,13 +2186,12 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
+                        const ints_v3 t_5 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2213,17 +2213,16 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[4] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 32) <= (j0 + j);
+                        const int t_6 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
-                                (-(int64_t)t_8), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_6), mask_v3);
                         }
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -2233,11 +2232,11 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_10 = t_9 == 0.0f;
+                const vec_v3 t_7 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 32 + i, pick_v3(t_10, splat_v3(0.0f),
-                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_9));
+                    store_v3(sum + e * 32 + i, pick_v3(t_8, splat_v3(0.0f),
+                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -2256,7 +2255,7 @@ TARGET_v3 APART void linear_elu_keys_alone_v3(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2277,8 +2276,8 @@ TARGET_v3 APART void linear_elu_keys_alone_v3(const struct call *call, int64_t t
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_11 = load_v3(k_tile + d * 32 + j);
-                store_v3(k_tile + d * 32 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
+                const vec_v3 k_tile_9 = load_v3(k_tile + d * 32 + j);
+                store_v3(k_tile + d * 32 + j, pick_v3(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v3(min_v3(k_tile_9,
                     splat_v3(0.0f)))));
             }
         }
@@ -2372,7 +2371,7 @@ TARGET_v3 APART void linear_elu_few_begin_v3(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2430,7 +2429,8 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2451,7 +2451,8 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2467,12 +2468,12 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
         }
         /* score[r][j] = sum over d of query * k_tile */
         dot9_v3(round_up(j1 - j0, 8), rows, query, k_tile, score);
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_2 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_2 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_2 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -2489,12 +2490,12 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
             state_sum[(chunk - chunk0) * 4160 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot10_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
@@ -3044,9 +3045,10 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3095,7 +3097,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -3116,16 +3118,15 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_2 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                    const ints_any t_2 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
@@ -3146,15 +3147,15 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_4 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_4), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -3169,11 +3170,11 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_5 = load_any(row_sum + i);
-                const mask_any t_6 = row_sum_5 == 0.0f;
+                const vec_any row_sum_3 = load_any(row_sum + i);
+                const mask_any t_4 = row_sum_3 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_6, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_5));
+                    store_any(result + e * 16 + i, pick_any(t_4, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_3));
                 }
             }
             /* out = result, transposed back */
@@ -3217,7 +3218,7 @@ APART void linear_elu_keys_any(const struct call *call, int64_t task, const stru
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3305,10 +3306,11 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3327,8 +3329,8 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
     float *const q_tile = (float *)(void *)(part->work + 29056); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
@@ -3378,7 +3380,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -3394,13 +3396,12 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_6 = (i0 + i + lane_any) + t_5;
+                        const ints_any t_5 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
                                 splat_any(0.0f)));
                         }
@@ -3422,17 +3423,16 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[8] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 32) <= (j0 + j);
+                        const int t_6 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
-                                (-(int64_t)t_8), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_6), mask_any);
                         }
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -3442,11 +3442,11 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_10 = t_9 == 0.0f;
+                const vec_any t_7 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 32 + i, pick_any(t_10, splat_any(0.0f),
-                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_9));
+                    store_any(sum + e * 32 + i, pick_any(t_8, splat_any(0.0f),
+                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -3464,7 +3464,7 @@ APART void linear_elu_keys_alone_any(const struct call *call, int64_t task, cons
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3485,8 +3485,8 @@ APART void linear_elu_keys_alone_any(const struct call *call, int64_t task, cons
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_11 = load_any(k_tile + d * 32 + j);
-                store_any(k_tile + d * 32 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
+                const vec_any k_tile_9 = load_any(k_tile + d * 32 + j);
+                store_any(k_tile + d * 32 + j, pick_any(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_any(min_any(k_tile_9,
                     splat_any(0.0f)))));
             }
         }
@@ -3578,7 +3578,7 @@ APART void linear_elu_few_begin_any(const struct call *call, int64_t task, const
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3634,7 +3634,8 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3655,7 +3656,8 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3671,12 +3673,12 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
         }
         /* score[r][j] = sum over d of query * k_tile */
         dot9_any(round_up(j1 - j0, 4), rows, query, k_tile, score);
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_2 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_2 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_2 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
                 }
             }
@@ -3693,12 +3695,12 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
             state_sum[(chunk - chunk0) * 4160 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot10_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
@@ -3814,6 +3816,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3836,7 +3839,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 182 && rows <= 43) return (struct version){.head = linear_elu_few_v4, .tile = 0, .own = 73728,
             .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 182) return (struct version){.head = linear_elu_linear_v4, .tile = 0, .own = 45440, .of_token = 4160,
-            .shared = 33280, .slot = 16640, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 33280, .slot = 16640, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = linear_elu_few_v4, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = linear_elu_rows_v4, .tile = 256, .own = 235520, .of_pair = 128};
@@ -3847,7 +3850,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 182 && rows <= 43) return (struct version){.head = linear_elu_few_v3, .tile = 0, .own = 73728,
             .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 182) return (struct version){.head = linear_elu_linear_v3, .tile = 0, .own = 45440, .of_token = 4160,
-            .shared = 33280, .slot = 16640, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 33280, .slot = 16640, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = linear_elu_few_v3, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = linear_elu_rows_v3, .tile = 256, .own = 229376, .of_pair = 128};
@@ -3856,7 +3859,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 182 && rows <= 43) return (struct version){.head = linear_elu_few_any, .tile = 0, .own = 73728,
         .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 182) return (struct version){.head = linear_elu_linear_any, .tile = 0, .own = 45440, .of_token = 4160,
-        .shared = 33280, .slot = 16640, .slots = 4, .together = 1};
+        .in_keys = 1, .shared = 33280, .slot = 16640, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = linear_elu_few_any, .tile = 0, .own = 73728,
         .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = linear_elu_rows_any, .tile = 128, .own = 130048, .of_pair = 128};
@@ -3946,6 +3949,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t linear_elu_workspace(const struct attn_problem *problem)
@@ -4040,9 +4067,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int linear_elu_forward(const struct attn_problem *problem, const struct linear_elu_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -4051,12 +4075,13 @@ int linear_elu_forward(const struct attn_problem *problem, const struct linear_e
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -12,8 +12,8 @@
      x4 [b g j d] = 0 < k ? k + 1 : exp(min(k, 0))
      x5 [b g m i j] = sum over d of x3 * x4
      x6 [b g m i j] = x5
-     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
-     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x7 [b g m i] = sum over j of x6 if j <= i + query_start
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
      out = x9
 
@@ -76,7 +76,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
     unsigned char *kept; /* the sums of all heads in the caller's state, or NULL */
     /* start: the position of the sequence's first token; summed: the sums contain the keys before this position */
     int64_t start, summed;
@@ -539,7 +538,7 @@ TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -627,10 +626,11 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -649,8 +649,8 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -690,7 +690,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -706,13 +706,12 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v4(j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
+                        const ints_v4 t_5 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
@@ -727,17 +726,16 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        const int t_6 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
-                                (-(int64_t)t_8), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_6), mask_v4);
                         }
                         add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -747,11 +745,11 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_10 = t_9 == 0.0f;
+                const vec_v4 t_7 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_10, splat_v4(0.0f),
-                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_9));
+                    store_v4(sum + e * 16 + i, pick_v4(t_8, splat_v4(0.0f),
+                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -770,7 +768,7 @@ TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -791,8 +789,8 @@ TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, in
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_v4 k_tile_11 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
+                const vec_v4 k_tile_9 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v4(min_v4(k_tile_9,
                     splat_v4(0.0f)))));
             }
         }
@@ -909,7 +907,7 @@ TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1018,10 +1016,11 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1040,8 +1039,8 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -1081,7 +1080,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -1097,13 +1096,12 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v4(j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                        const ints_v4 t_7 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_7) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1118,17 +1116,16 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_9 = n_k - n_q;
-                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
-                                (-(int64_t)t_10), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_8), mask_v4);
                         }
                         add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -1138,11 +1135,11 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_11 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_12 = t_11 == 0.0f;
+                const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_10 = t_9 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_12, splat_v4(0.0f),
-                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_11));
+                    store_v4(sum + e * 16 + i, pick_v4(t_10, splat_v4(0.0f),
+                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_9));
                 }
             }
             /* out = sum, transposed back */
@@ -1580,7 +1577,7 @@ TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1670,10 +1667,11 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1692,8 +1690,8 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -1743,7 +1741,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -1759,13 +1757,12 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
+                        const ints_v3 t_5 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
@@ -1787,17 +1784,16 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        const int t_6 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
-                                (-(int64_t)t_8), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_6), mask_v3);
                         }
                         add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -1807,11 +1803,11 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_10 = t_9 == 0.0f;
+                const vec_v3 t_7 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_10, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_9));
+                    store_v3(sum + e * 16 + i, pick_v3(t_8, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -1830,7 +1826,7 @@ TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1851,8 +1847,8 @@ TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, in
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_v3 k_tile_11 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
+                const vec_v3 k_tile_9 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v3(min_v3(k_tile_9,
                     splat_v3(0.0f)))));
             }
         }
@@ -1971,7 +1967,7 @@ TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2084,10 +2080,11 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2106,8 +2103,8 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -2157,7 +2154,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -2173,13 +2170,12 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                        const ints_v3 t_7 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_7) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2201,17 +2197,16 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_9 = n_k - n_q;
-                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
-                                (-(int64_t)t_10), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_8), mask_v3);
                         }
                         add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -2221,11 +2216,11 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_11 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_12 = t_11 == 0.0f;
+                const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_10 = t_9 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_12, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_11));
+                    store_v3(sum + e * 16 + i, pick_v3(t_10, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_9));
                 }
             }
             /* out = sum, transposed back */
@@ -2653,7 +2648,7 @@ APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, con
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2742,10 +2737,11 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2764,8 +2760,8 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -2815,7 +2811,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -2831,13 +2827,12 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_6 = (i0 + i + lane_any) + t_5;
+                        const ints_any t_5 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
                                 splat_any(0.0f)));
                         }
@@ -2859,17 +2854,16 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        const int t_6 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
-                                (-(int64_t)t_8), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_6), mask_any);
                         }
                         add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -2879,11 +2873,11 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_10 = t_9 == 0.0f;
+                const vec_any t_7 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_10, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_9));
+                    store_any(sum + e * 16 + i, pick_any(t_8, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -2902,7 +2896,7 @@ APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2923,8 +2917,8 @@ APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t tas
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_any k_tile_11 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
+                const vec_any k_tile_9 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_any(min_any(k_tile_9,
                     splat_any(0.0f)))));
             }
         }
@@ -3043,7 +3037,7 @@ APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3156,10 +3150,11 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3178,8 +3173,8 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -3229,7 +3224,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -3245,13 +3240,12 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                        const ints_any t_7 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_7) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
                                 splat_any(0.0f)));
                         }
@@ -3273,17 +3267,16 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_9 = n_k - n_q;
-                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
-                                (-(int64_t)t_10), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_8), mask_any);
                         }
                         add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -3293,11 +3286,11 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_11 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_12 = t_11 == 0.0f;
+                const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_10 = t_9 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_12, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_11));
+                    store_any(sum + e * 16 + i, pick_any(t_10, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_9));
                 }
             }
             /* out = sum, transposed back */
@@ -3379,6 +3372,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3394,14 +3388,14 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_decode_linear_v4, .tile = 0, .own = 6336, .of_token = 272,
-            .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = linear_elu_decode_linear_v3, .tile = 0, .own = 6336, .of_token = 272,
-            .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
-    return (struct version){.head = linear_elu_decode_linear_any, .tile = 0, .own = 6336, .of_token = 272,
+    return (struct version){.head = linear_elu_decode_linear_any, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1,
         .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 }
 
@@ -3466,6 +3460,30 @@ int linear_elu_decode_params_init(struct linear_elu_decode_params *params, uint6
     if (!params) return ATTN_EPOINTER;
     *params = (struct linear_elu_decode_params){0};
     return 0;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t linear_elu_decode_workspace(const struct attn_problem *problem)
@@ -3561,9 +3579,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int linear_elu_decode_forward(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3572,12 +3587,13 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 16, 16, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = bytes;
     const int threads = thread_count(problem, given, max_bytes);
@@ -3600,7 +3616,6 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3625,16 +3640,12 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {16 * (int64_t)sizeof(float), 16 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
-    (void)key_heads;
     return of_array[array];
 }
 
@@ -3679,7 +3690,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -3691,18 +3702,18 @@ static struct version extend_version(void)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_decode_extend_v4, .tile = 0, .own = 6336, .of_token = 272,
-            .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
+            .in_keys = 1, .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
             .join = linear_elu_decode_join_v4, .join_work = 0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = linear_elu_decode_extend_v3, .tile = 0, .own = 6336, .of_token = 272,
-            .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
+            .in_keys = 1, .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
             .join = linear_elu_decode_join_v3, .join_work = 0};
 #endif
-    return (struct version){.head = linear_elu_decode_extend_any, .tile = 0, .own = 6336, .of_token = 272, .shared = 0,
-        .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176, .join = linear_elu_decode_join_any,
-        .join_work = 0};
+    return (struct version){.head = linear_elu_decode_extend_any, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1,
+        .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
+        .join = linear_elu_decode_join_any, .join_work = 0};
 }
 
 /* Returns the largest s->first that later tokens allow. Later tokens read
@@ -3731,16 +3742,15 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 3;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x85491b94d1d7a57e);
+    header->fingerprint = UINT64_C(0x7dfbfe7b36f461eb);
     header->dtype = ATTN_F32;
     header->head_dim = 16;
     header->value_dim = 16;
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
@@ -3750,8 +3760,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->read_back = 0;
     header->chunk = this->chunk;
     header->kept = (int64_t)this->kept;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 16, 16, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
@@ -3761,8 +3770,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     bytes = bytes_plus(bytes, bytes_times(sums, 1 + header->earlier));
     bytes = bytes_plus(bytes, this->join_work);
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -3787,8 +3795,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -3933,7 +3940,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     if (earlier) memcpy(target->earlier + (size_t)to * earlier, source->earlier + (size_t)from * earlier, earlier);
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -4021,7 +4028,6 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
         const size_t kept = bytes_of_sequence(problem, this);
         struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept,
             .folded = from->kept + (size_t)b * kept};
-        call.sharing = sharing_of(problem);
         call.p.n_k = summed;
         for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
     }
@@ -4159,6 +4165,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
@@ -4167,7 +4174,6 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     int error = attn_problem_check(&new_tokens, 16, 16, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */

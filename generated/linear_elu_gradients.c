@@ -12,8 +12,8 @@
      x4 [b g j d] = 0 < k ? k + 1 : exp(min(k, 0))
      x5 [b g m i j] = sum over d of x3 * x4
      x6 [b g m i j] = x5
-     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
-     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x7 [b g m i] = sum over j of x6 if j <= i + query_start
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
      out = x9
 
@@ -82,9 +82,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
 };
@@ -600,7 +597,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -688,10 +685,11 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -712,8 +710,8 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -753,7 +751,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -769,13 +767,12 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v4(j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
+                        const ints_v4 t_5 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
@@ -790,17 +787,16 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        const int t_6 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
-                                (-(int64_t)t_8), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_6), mask_v4);
                         }
                         add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -810,19 +806,19 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_10 = t_9 == 0.0f;
+                const vec_v4 t_7 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_10, splat_v4(0.0f),
-                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_9));
+                    store_v4(sum + e * 16 + i, pick_v4(t_8, splat_v4(0.0f),
+                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_7));
                 }
             }
             if (saved_0) {
                 /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                    1.0f / (row_sum + row_sum_from_state)) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_11 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                    store_v4(row_sum + i, pick_v4(t_11 == 0.0f, splat_v4(0.0f), 1.0f / t_11));
+                    const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                    store_v4(row_sum + i, pick_v4(t_9 == 0.0f, splat_v4(0.0f), 1.0f / t_9));
                 }
             }
             /* out = sum, transposed back */
@@ -846,7 +842,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -867,8 +863,8 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_v4 k_tile_12 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_12, k_tile_12 + 1.0f, exp_v4(min_v4(k_tile_12,
+                const vec_v4 k_tile_10 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_v4(min_v4(k_tile_10,
                     splat_v4(0.0f)))));
             }
         }
@@ -977,7 +973,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
@@ -1048,10 +1044,11 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
@@ -1063,8 +1060,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
     float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -1095,7 +1092,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
                 store_v4(row_sum + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -1111,13 +1108,12 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v4(j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_4 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                        const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_5) &
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_4) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1134,8 +1130,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
             }
             /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_6 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                store_v4(row_sum + i, pick_v4(t_6 == 0.0f, splat_v4(0.0f), 1.0f / t_6));
+                const vec_v4 t_5 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                store_v4(row_sum + i, pick_v4(t_5 == 0.0f, splat_v4(0.0f), 1.0f / t_5));
             }
             /* saved_0 = row_sum */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -1262,7 +1258,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1350,10 +1346,11 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1380,8 +1377,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
     float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
     float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
             transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
@@ -1420,7 +1417,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                     store_v4(sum_compensation + d * 16 + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -1443,30 +1440,28 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                         store_v4(score + j * 16 + i, load_v4(score + j * 16 + i) + row_0_tile_6);
                     }
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                        const ints_v4 t_7 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_7) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
                     }
                 }
                 /* sum[d][i] += sum over j of k_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(k_tile_2, 16,
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(k_tile_2, 16,
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[1] = {0};
                         if (finite_v4(k_tile_2 + j * 1, 16, 16, 1)) continue;
-                        const int64_t t_9 = n_k - n_q;
-                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
-                                (-(int64_t)t_10), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_8), mask_v4);
                         }
                         add_seen_v4(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
                     }
@@ -1477,11 +1472,11 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t d = 0; d < 16; d++) {
-                    const vec_v4 q_tile_11 = load_v4(q_tile + d * 16 + i);
-                    const mask_v4 t_12 = 0.0f < q_tile_11;
+                    const vec_v4 q_tile_9 = load_v4(q_tile + d * 16 + i);
+                    const mask_v4 t_10 = 0.0f < q_tile_9;
                     store_v4(q_tile + d * 16 + i, ((load_v4(sum_from_state + d * 16 + i) + load_v4(query + d * 16 + i))
-                        + load_v4(sum + d * 16 + i)) * pick_v4(t_12, splat_v4(1.0f), pick_v4(t_12, q_tile_11 + 1.0f,
-                        exp_v4(min_v4(q_tile_11, splat_v4(0.0f))))));
+                        + load_v4(sum + d * 16 + i)) * pick_v4(t_10, splat_v4(1.0f), pick_v4(t_10, q_tile_9 + 1.0f,
+                        exp_v4(min_v4(q_tile_9, splat_v4(0.0f))))));
                 }
             }
             if (dq) {
@@ -1502,7 +1497,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1523,8 +1518,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_v4 k_tile_13 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_13, k_tile_13 + 1.0f, exp_v4(min_v4(k_tile_13,
+                const vec_v4 k_tile_11 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
                     splat_v4(0.0f)))));
             }
         }
@@ -1649,7 +1644,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
@@ -1678,8 +1674,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
-            i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -1777,10 +1773,11 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1868,14 +1865,15 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         for (int64_t m = 0; m < members; m++) {
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
-                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
-                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    16) - 1) / 16) * 16) - query_start + 16},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
             };
             const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
             /* the ranges that every query of the tile sees */
             struct attn_range i_inside[] = {
-                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
-                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
             };
             const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
             for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -1917,14 +1915,14 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (dv) {
-                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_7 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                                    const int64_t t_8 = (i0 + i) + query_start;
                                     store_v4(score + i * 16 + j, pick_v4(__builtin_convertvector((t_7 <= t_8) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_7), mask_v4),
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), mask_v4),
                                         load_v4(score + i * 16 + j), splat_v4(0.0f)));
                                 }
                             }
@@ -1938,8 +1936,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[1] = {0};
                                 if (finite_v4(dout_tile + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_10 = (i0 + i) + n_k - n_q;
-                                const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                const int64_t t_10 = (i0 + i) + query_start;
+                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                                     const ints_v4 t_9 = j0 + j + lane_v4;
                                     in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v4);
@@ -1960,14 +1958,14 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (dk) {
-                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
                                0) / 16) * 16) <= j), score_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_12 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + n_k - n_q;
+                                    const int64_t t_13 = (i0 + i) + query_start;
                                     store_v4(score_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_12 <= t_13) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_12), mask_v4),
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v4),
                                         load_v4(score_2 + i * 16 + j), splat_v4(0.0f)));
                                 }
                             }
@@ -1981,8 +1979,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[1] = {0};
                                 if (finite_v4(q_tile_2 + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_15 = (i0 + i) + n_k - n_q;
-                                const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                                     const ints_v4 t_14 = j0 + j + lane_v4;
                                     in_region[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
@@ -2477,7 +2475,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2567,10 +2565,11 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2591,8 +2590,8 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -2642,7 +2641,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -2658,13 +2657,12 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
+                        const ints_v3 t_5 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2686,17 +2684,16 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        const int t_6 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
-                                (-(int64_t)t_8), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_6), mask_v3);
                         }
                         add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -2706,19 +2703,19 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_10 = t_9 == 0.0f;
+                const vec_v3 t_7 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_10, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_9));
+                    store_v3(sum + e * 16 + i, pick_v3(t_8, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_7));
                 }
             }
             if (saved_0) {
                 /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                    1.0f / (row_sum + row_sum_from_state)) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_11 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                    store_v3(row_sum + i, pick_v3(t_11 == 0.0f, splat_v3(0.0f), 1.0f / t_11));
+                    const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                    store_v3(row_sum + i, pick_v3(t_9 == 0.0f, splat_v3(0.0f), 1.0f / t_9));
                 }
             }
             /* out = sum, transposed back */
@@ -2742,7 +2739,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2763,8 +2760,8 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_v3 k_tile_12 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_12, k_tile_12 + 1.0f, exp_v3(min_v3(k_tile_12,
+                const vec_v3 k_tile_10 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_v3(min_v3(k_tile_10,
                     splat_v3(0.0f)))));
             }
         }
@@ -2873,7 +2870,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
@@ -2944,10 +2941,11 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
@@ -2959,8 +2957,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
     float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -2999,7 +2997,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
                 store_v3(row_sum + i, splat_v3(0.0f));
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -3015,13 +3013,12 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_4 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                        const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_5) &
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_4) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
@@ -3045,8 +3042,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
             }
             /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_6 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                store_v3(row_sum + i, pick_v3(t_6 == 0.0f, splat_v3(0.0f), 1.0f / t_6));
+                const vec_v3 t_5 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                store_v3(row_sum + i, pick_v3(t_5 == 0.0f, splat_v3(0.0f), 1.0f / t_5));
             }
             /* saved_0 = row_sum */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -3182,7 +3179,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3272,10 +3269,11 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3302,8 +3300,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
     float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
     float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
             transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
@@ -3344,7 +3342,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -3367,30 +3365,28 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                         store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) + row_0_tile_6);
                     }
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                        const ints_v3 t_7 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_7) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
                     }
                 }
                 /* sum[d][i] += sum over j of k_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(k_tile_2, 16,
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(k_tile_2, 16,
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[2] = {0};
                         if (finite_v3(k_tile_2 + j * 1, 16, 16, 1)) continue;
-                        const int64_t t_9 = n_k - n_q;
-                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
-                                (-(int64_t)t_10), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_8), mask_v3);
                         }
                         add_seen_v3(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
                     }
@@ -3401,11 +3397,11 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t d = 0; d < 16; d++) {
-                    const vec_v3 q_tile_11 = load_v3(q_tile + d * 16 + i);
-                    const mask_v3 t_12 = 0.0f < q_tile_11;
+                    const vec_v3 q_tile_9 = load_v3(q_tile + d * 16 + i);
+                    const mask_v3 t_10 = 0.0f < q_tile_9;
                     store_v3(q_tile + d * 16 + i, ((load_v3(sum_from_state + d * 16 + i) + load_v3(query + d * 16 + i))
-                        + load_v3(sum + d * 16 + i)) * pick_v3(t_12, splat_v3(1.0f), pick_v3(t_12, q_tile_11 + 1.0f,
-                        exp_v3(min_v3(q_tile_11, splat_v3(0.0f))))));
+                        + load_v3(sum + d * 16 + i)) * pick_v3(t_10, splat_v3(1.0f), pick_v3(t_10, q_tile_9 + 1.0f,
+                        exp_v3(min_v3(q_tile_9, splat_v3(0.0f))))));
                 }
             }
             if (dq) {
@@ -3426,7 +3422,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3447,8 +3443,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_v3 k_tile_13 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_13, k_tile_13 + 1.0f, exp_v3(min_v3(k_tile_13,
+                const vec_v3 k_tile_11 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
                     splat_v3(0.0f)))));
             }
         }
@@ -3575,7 +3571,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
@@ -3606,8 +3603,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
-            i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -3709,10 +3706,11 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3806,14 +3804,15 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
         for (int64_t m = 0; m < members; m++) {
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
-                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
-                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    16) - 1) / 16) * 16) - query_start + 16},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
             };
             const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
             /* the ranges that every query of the tile sees */
             struct attn_range i_inside[] = {
-                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
-                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
             };
             const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
             for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -3855,14 +3854,14 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (dv) {
-                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_7 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                                    const int64_t t_8 = (i0 + i) + query_start;
                                     store_v3(score + i * 16 + j, pick_v3(__builtin_convertvector((t_7 <= t_8) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_7), mask_v3),
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), mask_v3),
                                         load_v3(score + i * 16 + j), splat_v3(0.0f)));
                                 }
                             }
@@ -3876,8 +3875,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[2] = {0};
                                 if (finite_v3(dout_tile + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_10 = (i0 + i) + n_k - n_q;
-                                const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                const int64_t t_10 = (i0 + i) + query_start;
+                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                                     const ints_v3 t_9 = j0 + j + lane_v3;
                                     in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v3);
@@ -3900,14 +3899,14 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (dk) {
-                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
                                0) / 16) * 16) <= j), score_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_12 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + n_k - n_q;
+                                    const int64_t t_13 = (i0 + i) + query_start;
                                     store_v3(score_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_12 <= t_13) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_12), mask_v3),
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v3),
                                         load_v3(score_2 + i * 16 + j), splat_v3(0.0f)));
                                 }
                             }
@@ -3921,8 +3920,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[2] = {0};
                                 if (finite_v3(q_tile_2 + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_15 = (i0 + i) + n_k - n_q;
-                                const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                                     const ints_v3 t_14 = j0 + j + lane_v3;
                                     in_region[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
@@ -4407,7 +4406,7 @@ APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4497,10 +4496,11 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4521,8 +4521,8 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -4572,7 +4572,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -4588,13 +4588,12 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_5 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_6 = (i0 + i + lane_any) + t_5;
+                        const ints_any t_5 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_6) &
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_5) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
                                 splat_any(0.0f)));
                         }
@@ -4616,17 +4615,16 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int64_t t_7 = n_k - n_q;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        const int t_6 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
-                                (-(int64_t)t_8), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_6), mask_any);
                         }
                         add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
@@ -4636,19 +4634,19 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_10 = t_9 == 0.0f;
+                const vec_any t_7 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 16; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_10, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_9));
+                    store_any(sum + e * 16 + i, pick_any(t_8, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_7));
                 }
             }
             if (saved_0) {
                 /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                    1.0f / (row_sum + row_sum_from_state)) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_11 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                    store_any(row_sum + i, pick_any(t_11 == 0.0f, splat_any(0.0f), 1.0f / t_11));
+                    const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                    store_any(row_sum + i, pick_any(t_9 == 0.0f, splat_any(0.0f), 1.0f / t_9));
                 }
             }
             /* out = sum, transposed back */
@@ -4672,7 +4670,7 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4693,8 +4691,8 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_any k_tile_12 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_12, k_tile_12 + 1.0f, exp_any(min_any(k_tile_12,
+                const vec_any k_tile_10 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_any(min_any(k_tile_10,
                     splat_any(0.0f)))));
             }
         }
@@ -4803,7 +4801,7 @@ APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
@@ -4874,10 +4872,11 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
@@ -4889,8 +4888,8 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
     float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -4929,7 +4928,7 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
                 store_any(row_sum + i, splat_any(0.0f));
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -4945,13 +4944,12 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_4 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                        const ints_any t_4 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_5) &
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_4) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
                                 splat_any(0.0f)));
                         }
@@ -4975,8 +4973,8 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
             }
             /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_6 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                store_any(row_sum + i, pick_any(t_6 == 0.0f, splat_any(0.0f), 1.0f / t_6));
+                const vec_any t_5 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                store_any(row_sum + i, pick_any(t_5 == 0.0f, splat_any(0.0f), 1.0f / t_5));
             }
             /* saved_0 = row_sum */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -5111,7 +5109,7 @@ APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int6
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5201,10 +5199,11 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5231,8 +5230,8 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
     float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
     float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
             transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
@@ -5273,7 +5272,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
@@ -5296,30 +5295,28 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                         store_any(score + j * 16 + i, load_any(score + j * 16 + i) + row_0_tile_6);
                     }
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                        const ints_any t_7 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_7) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
                                 splat_any(0.0f)));
                         }
                     }
                 }
                 /* sum[d][i] += sum over j of k_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(k_tile_2, 16,
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(k_tile_2, 16,
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[4] = {0};
                         if (finite_any(k_tile_2 + j * 1, 16, 16, 1)) continue;
-                        const int64_t t_9 = n_k - n_q;
-                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
-                                (-(int64_t)t_10), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_8), mask_any);
                         }
                         add_seen_any(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
                     }
@@ -5330,11 +5327,11 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t d = 0; d < 16; d++) {
-                    const vec_any q_tile_11 = load_any(q_tile + d * 16 + i);
-                    const mask_any t_12 = 0.0f < q_tile_11;
+                    const vec_any q_tile_9 = load_any(q_tile + d * 16 + i);
+                    const mask_any t_10 = 0.0f < q_tile_9;
                     store_any(q_tile + d * 16 + i, ((load_any(sum_from_state + d * 16 + i) + load_any(query + d * 16 +
-                        i)) + load_any(sum + d * 16 + i)) * pick_any(t_12, splat_any(1.0f), pick_any(t_12,
-                        q_tile_11 + 1.0f, exp_any(min_any(q_tile_11, splat_any(0.0f))))));
+                        i)) + load_any(sum + d * 16 + i)) * pick_any(t_10, splat_any(1.0f), pick_any(t_10,
+                        q_tile_9 + 1.0f, exp_any(min_any(q_tile_9, splat_any(0.0f))))));
                 }
             }
             if (dq) {
@@ -5355,7 +5352,7 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5376,8 +5373,8 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 16; d++) {
-                const vec_any k_tile_13 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_13, k_tile_13 + 1.0f, exp_any(min_any(k_tile_13,
+                const vec_any k_tile_11 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
                     splat_any(0.0f)))));
             }
         }
@@ -5504,7 +5501,8 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
@@ -5535,8 +5533,8 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
-            i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
@@ -5638,10 +5636,11 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5735,14 +5734,15 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
         for (int64_t m = 0; m < members; m++) {
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
-                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
-                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    16) - 1) / 16) * 16) - query_start + 16},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
             };
             const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
             /* the ranges that every query of the tile sees */
             struct attn_range i_inside[] = {
-                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
-                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
             };
             const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
             for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -5784,14 +5784,14 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (dv) {
-                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_7 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                                    const int64_t t_8 = (i0 + i) + query_start;
                                     store_any(score + i * 16 + j, pick_any(__builtin_convertvector((t_7 <= t_8) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_7), mask_any),
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), mask_any),
                                         load_any(score + i * 16 + j), splat_any(0.0f)));
                                 }
                             }
@@ -5805,8 +5805,8 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[4] = {0};
                                 if (finite_any(dout_tile + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_10 = (i0 + i) + n_k - n_q;
-                                const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                const int64_t t_10 = (i0 + i) + query_start;
+                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                                     const ints_any t_9 = j0 + j + lane_any;
                                     in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_any);
@@ -5829,14 +5829,14 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                         if (dk) {
-                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
                                0) / 16) * 16) <= j), score_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_12 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + n_k - n_q;
+                                    const int64_t t_13 = (i0 + i) + query_start;
                                     store_any(score_2 + i * 16 + j, pick_any(__builtin_convertvector((t_12 <= t_13) &
-                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_12), mask_any),
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_any),
                                         load_any(score_2 + i * 16 + j), splat_any(0.0f)));
                                 }
                             }
@@ -5850,8 +5850,8 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[4] = {0};
                                 if (finite_any(q_tile_2 + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_15 = (i0 + i) + n_k - n_q;
-                                const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                                     const ints_any t_14 = j0 + j + lane_any;
                                     in_region[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
@@ -5935,6 +5935,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -5950,15 +5951,15 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_gradients_linear_v4, .tile = 0, .own = 6336, .of_token = 272,
-            .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = linear_elu_gradients_linear_v3, .tile = 0, .own = 6336, .of_token = 272,
-            .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
     return (struct version){.head = linear_elu_gradients_linear_any, .tile = 0, .own = 6336, .of_token = 272,
-        .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+        .in_keys = 1, .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 }
 
 
@@ -6022,6 +6023,30 @@ int linear_elu_gradients_params_init(struct linear_elu_gradients_params *params,
     if (!params) return ATTN_EPOINTER;
     *params = (struct linear_elu_gradients_params){0};
     return 0;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t linear_elu_gradients_workspace(const struct attn_problem *problem)
@@ -6140,9 +6165,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int linear_elu_gradients_forward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -6151,12 +6173,13 @@ int linear_elu_gradients_forward(const struct attn_problem *problem, const struc
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 16, 16, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = bytes;
     const int threads = thread_count(problem, given, max_bytes);
@@ -6183,15 +6206,15 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_gradients_linear_saved_v4, .tile = 0, .own = 3264, .of_token = 272,
-            .shared = 128, .slot = 64, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 128, .slot = 64, .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = linear_elu_gradients_linear_saved_v3, .tile = 0, .own = 3264, .of_token = 272,
-            .shared = 128, .slot = 64, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 128, .slot = 64, .slots = 4, .together = 1};
 #endif
     return (struct version){.head = linear_elu_gradients_linear_saved_any, .tile = 0, .own = 3264, .of_token = 272,
-        .shared = 128, .slot = 64, .slots = 4, .together = 1};
+        .in_keys = 1, .shared = 128, .slot = 64, .slots = 4, .together = 1};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -6208,28 +6231,28 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_gradients_linear_dq_v4, .tile = 0, .own = 8256, .of_token = 272,
-            .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = linear_elu_gradients_linear_dq_v3, .tile = 0, .own = 8256, .of_token = 272,
-            .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
     return (struct version){.head = linear_elu_gradients_linear_dq_any, .tile = 0, .own = 8256, .of_token = 272,
-        .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+        .in_keys = 1, .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_gradients_linear_dk_dv_v4, .tile = 0, .own = 14336, .of_token = 272,
-            .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.head = linear_elu_gradients_linear_dk_dv_v3, .tile = 0, .own = 14336, .of_token = 272,
-            .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+            .in_keys = 1, .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
 #endif
     return (struct version){.head = linear_elu_gradients_linear_dk_dv_any, .tile = 0, .own = 14336, .of_token = 272,
-        .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+        .in_keys = 1, .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
     }
 }
 
@@ -6250,58 +6273,11 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(16 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 16, p.n_q * 16, 16};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 16, p.n_k * 16, 16};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 16; at += 16, to += row) {
-        float sum[16] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 16; d++) sum[d] +=(from[h * n * 16 + at + d]);
-        for (int64_t d = 0; d < 16; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 16;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     return bytes;
 }
 
@@ -6320,7 +6296,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -6337,14 +6313,15 @@ int linear_elu_gradients_backward(const struct attn_problem *problem, const stru
     if (error) return error;
     (void)gradients;
     if (call.p.batch == 0) return 0;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 4; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -6352,14 +6329,9 @@ int linear_elu_gradients_backward(const struct attn_problem *problem, const stru
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p)).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     (void)next;
@@ -6367,11 +6339,6 @@ int linear_elu_gradients_backward(const struct attn_problem *problem, const stru
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 16};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

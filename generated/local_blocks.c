@@ -10,10 +10,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if j <= i + n_k - n_q && floor((i + n_k - n_q) / 256) <= floor(j / 256) && floor(j
-     / 256) <= floor((i + n_k - n_q) / 256)
-     x6 [b g m i e] = sum over j of x4 * v if j <= i + n_k - n_q && floor((i + n_k - n_q) / 256) <= floor(j / 256) &&
-     floor(j / 256) <= floor((i + n_k - n_q) / 256)
+     x5 [b g m i] = sum over j of x4 if j <= i + query_start && floor((i + query_start) / 256) <= floor(j / 256) &&
+     floor(j / 256) <= floor((i + query_start) / 256)
+     x6 [b g m i e] = sum over j of x4 * v if j <= i + query_start && floor((i + query_start) / 256) <= floor(j / 256)
+     && floor(j / 256) <= floor((i + query_start) / 256)
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -79,7 +79,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -696,9 +695,10 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -739,8 +739,8 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = min(n_k, min(i1 + n_k - n_q,
-        i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = max(0, i0 + query_start - floor_mod(i0 + query_start, 256)), j_end = min(n_k,
+        min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 256) + 255)); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -748,19 +748,19 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1,
-            i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256) + 256) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+        if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 256) - 1)) || (min(i0 + query_start + 1,
+            i0 + query_start - floor_mod(i0 + query_start, 256) + 256) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((j <= (i + query_start)) && (((((i + query_start) - floormod(i + query_start,
                256)) / 256) <= ((j - floormod(j, 2 ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                const ints_v4 r2 = t_1 % 256;
-                const ints_v4 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 r1 = t_0 % 256;
+                const ints_v4 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) &
-                        (t_4 <= t_3)), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    const int64_t t_3 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_0) & ((t_2 <= t_3) &
+                        (t_3 <= t_2)), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -782,40 +782,39 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + i);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new6);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
+            const vec_v4 old_max_4 = load_v4(old_max + i);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new5);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_8 = load_v4(row_max + i);
+            const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                store_v4(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                store_v4(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-            256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+        if (__builtin_expect(((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1,
+            256) - 1)) || (min(i0 + query_start + 1, i0 + query_start - floor_mod(i0 + query_start,
             256) + 256) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
-                const int64_t t_14 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                const int64_t t_12 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
-                    const ints_v4 r12 = t_11 % 256;
-                    const ints_v4 t_13 = (t_11 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
-                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r10 = t_9 % 256;
+                    const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_9) & ((t_11 <= t_12) & (t_12 <= t_11)),
                         mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
@@ -825,10 +824,10 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_15 = load_v4(row_sum + i);
-        const mask_v4 t_16 = row_sum_15 == 0.0f;
+        const vec_v4 row_sum_13 = load_v4(row_sum + i);
+        const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_15));
+            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -846,7 +845,7 @@ TARGET_v4 APART void local_blocks_few_begin_v4(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -907,7 +906,8 @@ TARGET_v4 APART void local_blocks_few_keys_v4(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -930,8 +930,9 @@ TARGET_v4 APART void local_blocks_few_keys_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 256)), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 256) + 255)); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - floor_mod(query_start, 256)), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + query_start, n_q + query_start - floor_mod(n_q + query_start - 1, 256) + 255));
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -939,17 +940,17 @@ TARGET_v4 APART void local_blocks_few_keys_v4(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - floor_mod(n_k - 1, 256) - 1)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            256) + 256) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) - floormod((r % n_q) +
-               (n_k - n_q), 256)) / 256 ... */
+        if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 256) - 1)) || (min(query_start + 1,
+            query_start - floor_mod(query_start, 256) + 256) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) - floormod((r % n_q) +
+               query_start, 256)) / 256 ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 const ints_v4 r3 = t_0 % 256;
                 const ints_v4 t_4 = (t_0 - (r3 + (((r3 != 0) & ((r3 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_1 = (r % n_q) + n_k - n_q;
-                    const int64_t t_2 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
+                    const int64_t t_1 = (r % n_q) + query_start;
+                    const int64_t t_2 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 256)) / 256;
                     store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((t_0 <= t_1) & ((t_2 <= t_4) & (t_4 <=
                         t_2)), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
@@ -1002,14 +1003,15 @@ TARGET_v4 APART void local_blocks_few_keys_v4(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 256) - 1)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 256) + 256) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
+            256) - 1)) || (min(query_start + 1, query_start - floor_mod(query_start,
+            256) + 256) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_8 = (r % n_q) + n_k - n_q;
-                const int64_t t_9 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
+                const int64_t t_8 = (r % n_q) + query_start;
+                const int64_t t_9 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 256)) / 256;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_7 = j0 + j + lane_v4;
                     const ints_v4 r10 = t_7 % 256;
@@ -1121,12 +1123,13 @@ TARGET_v4 static void local_blocks_few_v4(const struct call *call, int64_t task,
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         local_blocks_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024;
+    const int64_t first = max(query_start - floor_mod(query_start, 256), 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1694,9 +1697,10 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1737,8 +1741,8 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = min(n_k, min(i1 + n_k - n_q,
-        i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = max(0, i0 + query_start - floor_mod(i0 + query_start, 256)), j_end = min(n_k,
+        min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 256) + 255)); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1746,19 +1750,19 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1,
-            i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256) + 256) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+        if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 256) - 1)) || (min(i0 + query_start + 1,
+            i0 + query_start - floor_mod(i0 + query_start, 256) + 256) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((j <= (i + query_start)) && (((((i + query_start) - floormod(i + query_start,
                256)) / 256) <= ((j - floormod(j, 2 ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                const ints_v3 r2 = t_1 % 256;
-                const ints_v3 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 r1 = t_0 % 256;
+                const ints_v3 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) &
-                        (t_4 <= t_3)), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    const int64_t t_3 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_0) & ((t_2 <= t_3) &
+                        (t_3 <= t_2)), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -1784,40 +1788,39 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + i);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new6);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
+            const vec_v3 old_max_4 = load_v3(old_max + i);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new5);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_8 = load_v3(row_max + i);
+            const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                store_v3(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                store_v3(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-            256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+        if (__builtin_expect(((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1,
+            256) - 1)) || (min(i0 + query_start + 1, i0 + query_start - floor_mod(i0 + query_start,
             256) + 256) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
-                const int64_t t_14 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                const int64_t t_12 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
-                    const ints_v3 r12 = t_11 % 256;
-                    const ints_v3 t_13 = (t_11 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
-                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r10 = t_9 % 256;
+                    const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_9) & ((t_11 <= t_12) & (t_12 <= t_11)),
                         mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
@@ -1827,10 +1830,10 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_15 = load_v3(row_sum + i);
-        const mask_v3 t_16 = row_sum_15 == 0.0f;
+        const vec_v3 row_sum_13 = load_v3(row_sum + i);
+        const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_15));
+            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -1848,7 +1851,7 @@ TARGET_v3 APART void local_blocks_few_begin_v3(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1909,7 +1912,8 @@ TARGET_v3 APART void local_blocks_few_keys_v3(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1932,8 +1936,9 @@ TARGET_v3 APART void local_blocks_few_keys_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 256)), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 256) + 255)); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - floor_mod(query_start, 256)), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + query_start, n_q + query_start - floor_mod(n_q + query_start - 1, 256) + 255));
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1941,17 +1946,17 @@ TARGET_v3 APART void local_blocks_few_keys_v3(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - floor_mod(n_k - 1, 256) - 1)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            256) + 256) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) - floormod((r % n_q) +
-               (n_k - n_q), 256)) / 256 ... */
+        if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 256) - 1)) || (min(query_start + 1,
+            query_start - floor_mod(query_start, 256) + 256) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) - floormod((r % n_q) +
+               query_start, 256)) / 256 ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 const ints_v3 r3 = t_0 % 256;
                 const ints_v3 t_4 = (t_0 - (r3 + (((r3 != 0) & ((r3 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_1 = (r % n_q) + n_k - n_q;
-                    const int64_t t_2 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
+                    const int64_t t_1 = (r % n_q) + query_start;
+                    const int64_t t_2 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 256)) / 256;
                     store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((t_0 <= t_1) & ((t_2 <= t_4) & (t_4 <=
                         t_2)), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
@@ -2004,14 +2009,15 @@ TARGET_v3 APART void local_blocks_few_keys_v3(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 256) - 1)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 256) + 256) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
+            256) - 1)) || (min(query_start + 1, query_start - floor_mod(query_start,
+            256) + 256) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_8 = (r % n_q) + n_k - n_q;
-                const int64_t t_9 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
+                const int64_t t_8 = (r % n_q) + query_start;
+                const int64_t t_9 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 256)) / 256;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_7 = j0 + j + lane_v3;
                     const ints_v3 r10 = t_7 % 256;
@@ -2122,12 +2128,13 @@ TARGET_v3 static void local_blocks_few_v3(const struct call *call, int64_t task,
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         local_blocks_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024;
+    const int64_t first = max(query_start - floor_mod(query_start, 256), 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -2679,9 +2686,10 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2722,8 +2730,8 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)), j_end = min(n_k, min(i1 + n_k - n_q,
-        i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) + 255)); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = max(0, i0 + query_start - floor_mod(i0 + query_start, 256)), j_end = min(n_k,
+        min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 256) + 255)); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -2731,19 +2739,19 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (min(i0 + n_k - n_q + 1,
-            i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256) + 256) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+        if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 256) - 1)) || (min(i0 + query_start + 1,
+            i0 + query_start - floor_mod(i0 + query_start, 256) + 256) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((j <= (i + query_start)) && (((((i + query_start) - floormod(i + query_start,
                256)) / 256) <= ((j - floormod(j, 2 ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                const ints_any r2 = t_1 % 256;
-                const ints_any t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const ints_any r1 = t_0 % 256;
+                const ints_any t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) &
-                        (t_4 <= t_3)), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    const int64_t t_3 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_0) & ((t_2 <= t_3) &
+                        (t_3 <= t_2)), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -2770,40 +2778,39 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_5 = load_any(old_max + i);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new6);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
+            const vec_any old_max_4 = load_any(old_max + i);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new5);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_8 = load_any(row_max + i);
+            const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_7 = load_any(score + j * 64 + i);
-                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                store_any(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                store_any(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-            256) - 1)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+        if (__builtin_expect(((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1,
+            256) - 1)) || (min(i0 + query_start + 1, i0 + query_start - floor_mod(i0 + query_start,
             256) + 256) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
-                const int64_t t_14 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                const int64_t t_12 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_11 = (i0 + i + lane_any) + t_10;
-                    const ints_any r12 = t_11 % 256;
-                    const ints_any t_13 = (t_11 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
-                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
+                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                    const ints_any r10 = t_9 % 256;
+                    const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_9) & ((t_11 <= t_12) & (t_12 <= t_11)),
                         mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
@@ -2813,10 +2820,10 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_15 = load_any(row_sum + i);
-        const mask_any t_16 = row_sum_15 == 0.0f;
+        const vec_any row_sum_13 = load_any(row_sum + i);
+        const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_15));
+            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -2833,7 +2840,7 @@ APART void local_blocks_few_begin_any(const struct call *call, int64_t task, con
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2893,7 +2900,8 @@ APART void local_blocks_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2916,8 +2924,9 @@ APART void local_blocks_few_keys_any(const struct call *call, int64_t task, cons
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 256)), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 256) + 255)); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - floor_mod(query_start, 256)), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + query_start, n_q + query_start - floor_mod(n_q + query_start - 1, 256) + 255));
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2925,17 +2934,17 @@ APART void local_blocks_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - floor_mod(n_k - 1, 256) - 1)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            256) + 256) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= ((r % n_q) + (n_k - n_q))) && ((((((r % n_q) + (n_k - n_q)) - floormod((r % n_q) +
-               (n_k - n_q), 256)) / 256 ... */
+        if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 256) - 1)) || (min(query_start + 1,
+            query_start - floor_mod(query_start, 256) + 256) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) - floormod((r % n_q) +
+               query_start, 256)) / 256 ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 const ints_any r3 = t_0 % 256;
                 const ints_any t_4 = (t_0 - (r3 + (((r3 != 0) & ((r3 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_1 = (r % n_q) + n_k - n_q;
-                    const int64_t t_2 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
+                    const int64_t t_1 = (r % n_q) + query_start;
+                    const int64_t t_2 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 256)) / 256;
                     store_any(score + r * 144 + j, pick_any(__builtin_convertvector((t_0 <= t_1) & ((t_2 <= t_4) & (t_4
                         <= t_2)), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
@@ -2988,14 +2997,15 @@ APART void local_blocks_few_keys_any(const struct call *call, int64_t task, cons
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 256) - 1)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 256) + 256) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
+            256) - 1)) || (min(query_start + 1, query_start - floor_mod(query_start,
+            256) + 256) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_8 = (r % n_q) + n_k - n_q;
-                const int64_t t_9 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
+                const int64_t t_8 = (r % n_q) + query_start;
+                const int64_t t_9 = ((r % n_q) + query_start - floor_mod((r % n_q) + query_start, 256)) / 256;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_7 = j0 + j + lane_any;
                     const ints_any r10 = t_7 % 256;
@@ -3106,12 +3116,13 @@ static void local_blocks_few_any(const struct call *call, int64_t task, struct p
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         local_blocks_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024;
+    const int64_t first = max(query_start - floor_mod(query_start, 256), 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3140,6 +3151,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3262,6 +3274,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t local_blocks_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3354,9 +3390,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int local_blocks_forward(const struct attn_problem *problem, const struct local_blocks_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3365,12 +3398,13 @@ int local_blocks_forward(const struct attn_problem *problem, const struct local_
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -20,10 +20,10 @@
      x10 [b g j r] = x8 * x9 * 0.25
      x11 [b g m i j] = sum over r of x7 * x10
      x12 [b g m i j] = x11 * x11
-     x13 [b g m i] = sum over j of x12 if j <= i + n_k - n_q && floor((i + n_k - n_q) / 64) + -31 <= floor(j / 64) &&
-     floor(j / 64) <= floor((i + n_k - n_q) / 64)
-     x14 [b g m i e] = sum over j of x12 * v if j <= i + n_k - n_q && floor((i + n_k - n_q) / 64) + -31 <= floor(j / 64)
-     && floor(j / 64) <= floor((i + n_k - n_q) / 64)
+     x13 [b g m i] = sum over j of x12 if j <= i + query_start && floor((i + query_start) / 64) + -31 <= floor(j / 64)
+     && floor(j / 64) <= floor((i + query_start) / 64)
+     x14 [b g m i e] = sum over j of x12 * v if j <= i + query_start && floor((i + query_start) / 64) + -31 <= floor(j /
+     64) && floor(j / 64) <= floor((i + query_start) / 64)
      x15 [b g m i e] = x13 + 1 == 0 ? 0 : x14 / (x13 + 1)
      out = x15
 
@@ -97,7 +97,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -612,9 +611,10 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -674,8 +674,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k,
-        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - floor_mod(i0 + query_start, 64) - 1984), j_end = min(n_k,
+        min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -701,8 +701,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
-                i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
+            if (!(((i0 + query_start - floor_mod(i0 + query_start, 64) - 1984) < j1) && (j0 < min(i1 + query_start,
+                i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query, score);
@@ -715,20 +715,20 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                     }
                 }
             }
-            if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+            if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
+                i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((j <= (i + query_start)) && ((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -31) <= ((j - floormo ... */
-                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_2 = (i0 + i + lane_v4) + t_1;
-                    const ints_v4 r3 = t_2 % 64;
-                    const ints_v4 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_v4 t_5 = t_4 + (-31);
+                    const ints_v4 t_1 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r2 = t_1 % 64;
+                    const ints_v4 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v4 t_4 = t_3 + (-31);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
-                            (t_6 <= t_4)), mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & ((t_4 <= t_5) &
+                            (t_5 <= t_3)), mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
             }
@@ -748,22 +748,21 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-                64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            if (__builtin_expect(((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1,
+                64) - 1985)) || (min(i0 + query_start + 1, i0 + query_start - floor_mod(i0 + query_start,
                 64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
-                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_9 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
-                        const ints_v4 r9 = t_8 % 64;
-                        const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) &
-                            (t_11 <= t_10)), mask_v4);
+                        const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 r7 = t_6 % 64;
+                        const ints_v4 t_8 = (t_6 - (r7 + (((r7 != 0) & ((r7 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_6) & (((t_8 + (-31)) <= t_9) & (t_9
+                            <= t_8)), mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -778,10 +777,10 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_12 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_13 = t_12 == 0.0f;
+                const vec_v4 t_10 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_11 = t_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_12));
+                    store_v4(result + e * 32 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_10));
                 }
             }
             /* out = result, transposed back */
@@ -825,7 +824,7 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -960,10 +959,11 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -989,8 +989,8 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1054,7 +1054,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1084,13 +1084,12 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                         }
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_2 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                        const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_3) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1112,17 +1111,16 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_4 = n_k - n_q;
-                        const int t_5 = (chunk * 64) <= (j0 + j);
+                        const int t_3 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_4)) &
-                                (-(int64_t)t_5), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_3), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1132,11 +1130,11 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_6 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_7 = t_6 == 0.0f;
+                const vec_v4 t_4 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_5 = t_4 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_7, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_6));
+                    store_v4(sum + e * 64 + i, pick_v4(t_5, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_4));
                 }
             }
             /* out = sum, transposed back */
@@ -1185,7 +1183,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_begin_v4(const struct call *cal
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -1250,7 +1248,8 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1275,8 +1274,9 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 64) + 63)); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - floor_mod(query_start, 64) - 1984), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + query_start, n_q + query_start - floor_mod(n_q + query_start - 1, 64) + 63));
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1306,19 +1306,19 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
                 }
             }
         }
-        if ((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            64) + 64) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
-               n_q) + (n_k - n_q), 64)) ... */
+        if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1985)) || (min(query_start + 1,
+            query_start - floor_mod(query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((j <= ((r_q % n_q) + query_start)) && (((((((r_q % n_q) + query_start) - floormod((r_q %
+               n_q) + query_start, 64)) ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_1 = j0 + j + lane_v4;
                 const ints_v4 r3 = t_1 % 64;
                 const ints_v4 t_4 = (t_1 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    const int64_t t_2 = (r_q % n_q) + n_k - n_q;
-                    const int64_t t_5 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                    const int64_t t_2 = (r_q % n_q) + query_start;
+                    const int64_t t_5 = ((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64;
                     store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((t_1 <= t_2) & ((((((r_q % n_q) +
-                        n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
+                        query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
                         mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -1335,15 +1335,16 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
+            64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
+            64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_7 = (r_q % n_q) + n_k - n_q;
-                const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
-                const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                const int64_t t_7 = (r_q % n_q) + query_start;
+                const int64_t t_8 = (((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64) - 31;
+                const int64_t t_11 = ((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_6 = j0 + j + lane_v4;
                     const ints_v4 r9 = t_6 % 64;
@@ -1432,12 +1433,13 @@ TARGET_v4 static void local_blocks_polysketch_few_v4(const struct call *call, in
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_polysketch_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         local_blocks_polysketch_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 64) - 1984, 0) / 1024;
+    const int64_t first = max(query_start - floor_mod(query_start, 64) - 1984, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1897,9 +1899,10 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1959,8 +1962,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k,
-        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - floor_mod(i0 + query_start, 64) - 1984), j_end = min(n_k,
+        min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -1986,8 +1989,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
-                i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
+            if (!(((i0 + query_start - floor_mod(i0 + query_start, 64) - 1984) < j1) && (j0 < min(i1 + query_start,
+                i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query, score);
@@ -2000,20 +2003,20 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                     }
                 }
             }
-            if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+            if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
+                i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((j <= (i + query_start)) && ((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -31) <= ((j - floormo ... */
-                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_2 = (i0 + i + lane_v3) + t_1;
-                    const ints_v3 r3 = t_2 % 64;
-                    const ints_v3 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_v3 t_5 = t_4 + (-31);
+                    const ints_v3 t_1 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r2 = t_1 % 64;
+                    const ints_v3 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v3 t_4 = t_3 + (-31);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
-                            (t_6 <= t_4)), mask_v3), load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & ((t_4 <= t_5) &
+                            (t_5 <= t_3)), mask_v3), load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
             }
@@ -2033,22 +2036,21 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-                64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            if (__builtin_expect(((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1,
+                64) - 1985)) || (min(i0 + query_start + 1, i0 + query_start - floor_mod(i0 + query_start,
                 64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
-                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_9 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
-                        const ints_v3 r9 = t_8 % 64;
-                        const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11
-                            <= t_10)), mask_v3);
+                        const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 r7 = t_6 % 64;
+                        const ints_v3 t_8 = (t_6 - (r7 + (((r7 != 0) & ((r7 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_6) & (((t_8 + (-31)) <= t_9) & (t_9 <=
+                            t_8)), mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2063,10 +2065,10 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_12 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_13 = t_12 == 0.0f;
+                const vec_v3 t_10 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_11 = t_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_12));
+                    store_v3(result + e * 16 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_10));
                 }
             }
             /* out = result, transposed back */
@@ -2110,7 +2112,7 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2245,10 +2247,11 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2274,8 +2277,8 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2339,7 +2342,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2369,13 +2372,12 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         }
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_2 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                        const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_3) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2397,17 +2399,16 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_4 = n_k - n_q;
-                        const int t_5 = (chunk * 64) <= (j0 + j);
+                        const int t_3 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_4)) &
-                                (-(int64_t)t_5), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_3), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2417,11 +2418,11 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_6 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_7 = t_6 == 0.0f;
+                const vec_v3 t_4 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_5 = t_4 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_7, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_6));
+                    store_v3(sum + e * 64 + i, pick_v3(t_5, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_4));
                 }
             }
             /* out = sum, transposed back */
@@ -2470,7 +2471,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *cal
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -2535,7 +2536,8 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2560,8 +2562,9 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 64) + 63)); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - floor_mod(query_start, 64) - 1984), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + query_start, n_q + query_start - floor_mod(n_q + query_start - 1, 64) + 63));
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2591,19 +2594,19 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                 }
             }
         }
-        if ((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            64) + 64) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
-               n_q) + (n_k - n_q), 64)) ... */
+        if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1985)) || (min(query_start + 1,
+            query_start - floor_mod(query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((j <= ((r_q % n_q) + query_start)) && (((((((r_q % n_q) + query_start) - floormod((r_q %
+               n_q) + query_start, 64)) ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_1 = j0 + j + lane_v3;
                 const ints_v3 r3 = t_1 % 64;
                 const ints_v3 t_4 = (t_1 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    const int64_t t_2 = (r_q % n_q) + n_k - n_q;
-                    const int64_t t_5 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                    const int64_t t_2 = (r_q % n_q) + query_start;
+                    const int64_t t_5 = ((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64;
                     store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((t_1 <= t_2) & ((((((r_q % n_q) +
-                        n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
+                        query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
                         mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -2620,15 +2623,16 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
+            64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
+            64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_7 = (r_q % n_q) + n_k - n_q;
-                const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
-                const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                const int64_t t_7 = (r_q % n_q) + query_start;
+                const int64_t t_8 = (((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64) - 31;
+                const int64_t t_11 = ((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_6 = j0 + j + lane_v3;
                     const ints_v3 r9 = t_6 % 64;
@@ -2717,12 +2721,13 @@ TARGET_v3 static void local_blocks_polysketch_few_v3(const struct call *call, in
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_polysketch_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         local_blocks_polysketch_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 64) - 1984, 0) / 1024;
+    const int64_t first = max(query_start - floor_mod(query_start, 64) - 1984, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3170,9 +3175,10 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3232,8 +3238,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k,
-        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - floor_mod(i0 + query_start, 64) - 1984), j_end = min(n_k,
+        min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -3259,8 +3265,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
-                i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
+            if (!(((i0 + query_start - floor_mod(i0 + query_start, 64) - 1984) < j1) && (j0 < min(i1 + query_start,
+                i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query, score);
@@ -3273,20 +3279,20 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                     }
                 }
             }
-            if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+            if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
+                i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((j <= (i + query_start)) && ((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -31) <= ((j - floormo ... */
-                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_2 = (i0 + i + lane_any) + t_1;
-                    const ints_any r3 = t_2 % 64;
-                    const ints_any t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_any t_5 = t_4 + (-31);
+                    const ints_any t_1 = (i0 + i + lane_any) + query_start;
+                    const ints_any r2 = t_1 % 64;
+                    const ints_any t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_any t_4 = t_3 + (-31);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6)
-                            & (t_6 <= t_4)), mask_any), load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_1) & ((t_4 <= t_5)
+                            & (t_5 <= t_3)), mask_any), load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
             }
@@ -3306,22 +3312,21 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-                64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            if (__builtin_expect(((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1,
+                64) - 1985)) || (min(i0 + query_start + 1, i0 + query_start - floor_mod(i0 + query_start,
                 64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
-                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_9 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
-                        const ints_any r9 = t_8 % 64;
-                        const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11
-                            <= t_10)), mask_any);
+                        const ints_any t_6 = (i0 + i + lane_any) + query_start;
+                        const ints_any r7 = t_6 % 64;
+                        const ints_any t_8 = (t_6 - (r7 + (((r7 != 0) & ((r7 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_6) & (((t_8 + (-31)) <= t_9) & (t_9 <=
+                            t_8)), mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -3336,10 +3341,10 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_12 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_13 = t_12 == 0.0f;
+                const vec_any t_10 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_11 = t_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 16 + i) / t_12));
+                    store_any(result + e * 16 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 16 + i) / t_10));
                 }
             }
             /* out = result, transposed back */
@@ -3383,7 +3388,7 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3518,10 +3523,11 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3547,8 +3553,8 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -3612,7 +3618,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -3642,13 +3648,12 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_2 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                        const ints_any t_2 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_3) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -3670,17 +3675,16 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_4 = n_k - n_q;
-                        const int t_5 = (chunk * 64) <= (j0 + j);
+                        const int t_3 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_4)) &
-                                (-(int64_t)t_5), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_3), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3690,11 +3694,11 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_6 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_7 = t_6 == 0.0f;
+                const vec_any t_4 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_5 = t_4 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_7, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_6));
+                    store_any(sum + e * 64 + i, pick_any(t_5, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_4));
                 }
             }
             /* out = sum, transposed back */
@@ -3743,7 +3747,7 @@ APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -3808,7 +3812,8 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3833,8 +3838,9 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 64) + 63)); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - floor_mod(query_start, 64) - 1984), j_end = min(min(n_k,
+        (chunk + 1) * 1024), min(n_q + query_start, n_q + query_start - floor_mod(n_q + query_start - 1, 64) + 63));
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3864,19 +3870,19 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                 }
             }
         }
-        if ((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            64) + 64) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
-               n_q) + (n_k - n_q), 64)) ... */
+        if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1985)) || (min(query_start + 1,
+            query_start - floor_mod(query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((j <= ((r_q % n_q) + query_start)) && (((((((r_q % n_q) + query_start) - floormod((r_q %
+               n_q) + query_start, 64)) ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_1 = j0 + j + lane_any;
                 const ints_any r3 = t_1 % 64;
                 const ints_any t_4 = (t_1 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    const int64_t t_2 = (r_q % n_q) + n_k - n_q;
-                    const int64_t t_5 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                    const int64_t t_2 = (r_q % n_q) + query_start;
+                    const int64_t t_5 = ((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64;
                     store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((t_1 <= t_2) & ((((((r_q % n_q) +
-                        n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
+                        query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64) - 31) <= t_4) & (t_4 <= t_5)),
                         mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
                 }
             }
@@ -3893,15 +3899,16 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
+            64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
+            64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_7 = (r_q % n_q) + n_k - n_q;
-                const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
-                const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
+                const int64_t t_7 = (r_q % n_q) + query_start;
+                const int64_t t_8 = (((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64) - 31;
+                const int64_t t_11 = ((r_q % n_q) + query_start - floor_mod((r_q % n_q) + query_start, 64)) / 64;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_6 = j0 + j + lane_any;
                     const ints_any r9 = t_6 % 64;
@@ -3990,12 +3997,13 @@ static void local_blocks_polysketch_few_any(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_polysketch_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         local_blocks_polysketch_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 64) - 1984, 0) / 1024;
+    const int64_t first = max(query_start - floor_mod(query_start, 64) - 1984, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -4024,6 +4032,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -4046,7 +4055,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0,
             .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 88832,
-            .of_token = 8840, .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
+            .of_token = 8840, .in_keys = 1, .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = local_blocks_polysketch_few_v4,
             .tile = 0, .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 196608, .of_pair = 128};
@@ -4057,7 +4066,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0,
             .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 88832,
-            .of_token = 8840, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
+            .of_token = 8840, .in_keys = 1, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = local_blocks_polysketch_few_v3,
             .tile = 0, .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 188416, .of_pair = 128};
@@ -4066,7 +4075,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
         .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 88832,
-        .of_token = 8840, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
+        .of_token = 8840, .in_keys = 1, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
         .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 113664, .of_pair = 128};
@@ -4164,6 +4173,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t local_blocks_polysketch_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -4256,9 +4289,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int local_blocks_polysketch_forward(const struct attn_problem *problem,
     const struct local_blocks_polysketch_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -4267,13 +4297,14 @@ int local_blocks_polysketch_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -11,10 +11,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 || i + n_k - n_q == 0 || j
-     == 0
-     x6 [b g m i e] = sum over j of x4 * v if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 || i + n_k - n_q ==
+     x5 [b g m i] = sum over j of x4 if i + query_start + -256 <= j && j <= i + query_start + 256 || i + query_start ==
      0 || j == 0
+     x6 [b g m i e] = sum over j of x4 * v if i + query_start + -256 <= j && j <= i + query_start + 256 || i +
+     query_start == 0 || j == 0
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -80,7 +80,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -697,9 +696,10 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -742,15 +742,15 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {i0 + n_k - n_q - 256, i1 + n_k - n_q + 256},
-        {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
+        {i0 + query_start - 256, i1 + query_start + 256},
+        {0, (((i0 + query_start) <= 0) && (0 <= (i1 + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {i1 + n_k - n_q - 257, i0 + n_k - n_q + 257},
-        {0, (((i1 + n_k - n_q - 1) <= 0) && (0 <= (i0 + n_k - n_q))) ? n_k : 0},
+        {i1 + query_start - 257, i0 + query_start + 257},
+        {0, (((i1 + query_start - 1) <= 0) && (0 <= (i0 + query_start))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 3, 0, n_k);
@@ -764,17 +764,16 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256))) || (((i + (n_k
-                   - n_q)) == 0) || (j == 0)) ... */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select(((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256))) || (((i +
+                   query_start) == 0) || (j == 0)) ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                    const ints_v4 t_2 = t_1 + (-256);
-                    const ints_v4 t_3 = t_1 + 256;
-                    const ints_v4 t_4 = t_1 == 0;
+                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_1 = t_0 + (-256);
+                    const ints_v4 t_2 = t_0 + 256;
+                    const ints_v4 t_3 = t_0 == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <=
-                            t_3)) | (t_4 | (-(int64_t)((j0 + j) == 0))), mask_v4), load_v4(score + j * 64 + i),
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_1 <= (j0 + j)) & ((j0 + j) <=
+                            t_2)) | (t_3 | (-(int64_t)((j0 + j) == 0))), mask_v4), load_v4(score + j * 64 + i),
                             splat_v4(-INFINITY)));
                     }
                 }
@@ -797,21 +796,21 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_5 = load_v4(old_max + i);
-                const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new6);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
+                const vec_v4 old_max_4 = load_v4(old_max + i);
+                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new5);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_8 = load_v4(row_max + i);
+                const vec_v4 row_max_7 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                    store_v4(score + j * 64 + i, score_new9);
-                    row_sum_in += score_new9;
+                    const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                    store_v4(score + j * 64 + i, score_new8);
+                    row_sum_in += score_new8;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -822,12 +821,11 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_12 = (j0 + j) == 0;
+                    const int t_10 = (j0 + j) == 0;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
-                        in_region[i / 16] = __builtin_convertvector((((t_11 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_11
-                            + 256))) | ((t_11 == 0) | (-(int64_t)t_12)), mask_v4);
+                        const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                        in_region[i / 16] = __builtin_convertvector((((t_9 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                            256))) | ((t_9 == 0) | (-(int64_t)t_10)), mask_v4);
                     }
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -837,10 +835,10 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_13 = load_v4(row_sum + i);
-        const mask_v4 t_14 = row_sum_13 == 0.0f;
+        const vec_v4 row_sum_11 = load_v4(row_sum + i);
+        const mask_v4 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
+            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -858,7 +856,7 @@ TARGET_v4 APART void longformer_few_begin_v4(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -919,7 +917,8 @@ TARGET_v4 APART void longformer_few_keys_v4(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -944,15 +943,15 @@ TARGET_v4 APART void longformer_few_keys_v4(const struct call *call, int64_t tas
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 256, n_k + 256},
-        {0, (((n_k - n_q) <= 0) && (0 <= (n_k - 1))) ? n_k : 0},
+        {query_start - 256, n_q + query_start + 256},
+        {0, ((query_start <= 0) && (0 <= (n_q + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {n_k - 257, n_k - n_q + 257},
-        {0, (((n_k - 1) <= 0) && (0 <= (n_k - n_q))) ? n_k : 0},
+        {n_q + query_start - 257, query_start + 257},
+        {0, (((n_q + query_start - 1) <= 0) && (0 <= query_start)) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 3, 0, n_k);
@@ -966,15 +965,15 @@ TARGET_v4 APART void longformer_few_keys_v4(const struct call *call, int64_t tas
                 store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) +
-                   256))) || ((((r % n_q) + (n_k -  ... */
+                /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) +
+                   256))) || ((((r % n_q) + query_s ... */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_0 = j0 + j + lane_v4;
                     const ints_v4 t_1 = t_0 == 0;
                     for (int64_t r = 0; r < rows; r++) {
-                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <=
-                            t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 256))) | ((-(int64_t)(((r % n_q) + n_k - n_q) == 0))
-                            | t_1), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((r % n_q) + query_start - 256)
+                            <= t_0) & (t_0 <= ((r % n_q) + query_start + 256))) | ((-(int64_t)(((r % n_q) + query_start)
+                            == 0)) | t_1), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1030,9 +1029,9 @@ TARGET_v4 APART void longformer_few_keys_v4(const struct call *call, int64_t tas
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v4 in_region[8] = {0};
-                    const int64_t t_4 = (r % n_q) + n_k - n_q - 256;
-                    const int64_t t_6 = (r % n_q) + n_k - n_q + 256;
-                    const int t_7 = ((r % n_q) + n_k - n_q) == 0;
+                    const int64_t t_4 = (r % n_q) + query_start - 256;
+                    const int64_t t_6 = (r % n_q) + query_start + 256;
+                    const int t_7 = ((r % n_q) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_5 = j0 + j + lane_v4;
                         in_region[j / 16] = __builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) | ((-(int64_t)t_7) |
@@ -1715,9 +1714,10 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1760,15 +1760,15 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {i0 + n_k - n_q - 256, i1 + n_k - n_q + 256},
-        {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
+        {i0 + query_start - 256, i1 + query_start + 256},
+        {0, (((i0 + query_start) <= 0) && (0 <= (i1 + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {i1 + n_k - n_q - 257, i0 + n_k - n_q + 257},
-        {0, (((i1 + n_k - n_q - 1) <= 0) && (0 <= (i0 + n_k - n_q))) ? n_k : 0},
+        {i1 + query_start - 257, i0 + query_start + 257},
+        {0, (((i1 + query_start - 1) <= 0) && (0 <= (i0 + query_start))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 3, 0, n_k);
@@ -1782,17 +1782,16 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256))) || (((i + (n_k
-                   - n_q)) == 0) || (j == 0)) ... */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select(((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256))) || (((i +
+                   query_start) == 0) || (j == 0)) ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                    const ints_v3 t_2 = t_1 + (-256);
-                    const ints_v3 t_3 = t_1 + 256;
-                    const ints_v3 t_4 = t_1 == 0;
+                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_1 = t_0 + (-256);
+                    const ints_v3 t_2 = t_0 + 256;
+                    const ints_v3 t_3 = t_0 == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <=
-                            t_3)) | (t_4 | (-(int64_t)((j0 + j) == 0))), mask_v3), load_v3(score + j * 64 + i),
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_1 <= (j0 + j)) & ((j0 + j) <=
+                            t_2)) | (t_3 | (-(int64_t)((j0 + j) == 0))), mask_v3), load_v3(score + j * 64 + i),
                             splat_v3(-INFINITY)));
                     }
                 }
@@ -1821,21 +1820,21 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_5 = load_v3(old_max + i);
-                const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new6);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
+                const vec_v3 old_max_4 = load_v3(old_max + i);
+                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new5);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_8 = load_v3(row_max + i);
+                const vec_v3 row_max_7 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                    store_v3(score + j * 64 + i, score_new9);
-                    row_sum_in += score_new9;
+                    const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                    store_v3(score + j * 64 + i, score_new8);
+                    row_sum_in += score_new8;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1846,12 +1845,11 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_12 = (j0 + j) == 0;
+                    const int t_10 = (j0 + j) == 0;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
-                        in_region[i / 8] = __builtin_convertvector((((t_11 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_11 +
-                            256))) | ((t_11 == 0) | (-(int64_t)t_12)), mask_v3);
+                        const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                        in_region[i / 8] = __builtin_convertvector((((t_9 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                            256))) | ((t_9 == 0) | (-(int64_t)t_10)), mask_v3);
                     }
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -1861,10 +1859,10 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_13 = load_v3(row_sum + i);
-        const mask_v3 t_14 = row_sum_13 == 0.0f;
+        const vec_v3 row_sum_11 = load_v3(row_sum + i);
+        const mask_v3 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
+            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -1882,7 +1880,7 @@ TARGET_v3 APART void longformer_few_begin_v3(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1943,7 +1941,8 @@ TARGET_v3 APART void longformer_few_keys_v3(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1968,15 +1967,15 @@ TARGET_v3 APART void longformer_few_keys_v3(const struct call *call, int64_t tas
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 256, n_k + 256},
-        {0, (((n_k - n_q) <= 0) && (0 <= (n_k - 1))) ? n_k : 0},
+        {query_start - 256, n_q + query_start + 256},
+        {0, ((query_start <= 0) && (0 <= (n_q + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {n_k - 257, n_k - n_q + 257},
-        {0, (((n_k - 1) <= 0) && (0 <= (n_k - n_q))) ? n_k : 0},
+        {n_q + query_start - 257, query_start + 257},
+        {0, (((n_q + query_start - 1) <= 0) && (0 <= query_start)) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 3, 0, n_k);
@@ -1990,15 +1989,15 @@ TARGET_v3 APART void longformer_few_keys_v3(const struct call *call, int64_t tas
                 store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) +
-                   256))) || ((((r % n_q) + (n_k -  ... */
+                /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) +
+                   256))) || ((((r % n_q) + query_s ... */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_0 = j0 + j + lane_v3;
                     const ints_v3 t_1 = t_0 == 0;
                     for (int64_t r = 0; r < rows; r++) {
-                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <=
-                            t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 256))) | ((-(int64_t)(((r % n_q) + n_k - n_q) == 0))
-                            | t_1), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((r % n_q) + query_start - 256)
+                            <= t_0) & (t_0 <= ((r % n_q) + query_start + 256))) | ((-(int64_t)(((r % n_q) + query_start)
+                            == 0)) | t_1), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -2054,9 +2053,9 @@ TARGET_v3 APART void longformer_few_keys_v3(const struct call *call, int64_t tas
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v3 in_region[16] = {0};
-                    const int64_t t_4 = (r % n_q) + n_k - n_q - 256;
-                    const int64_t t_6 = (r % n_q) + n_k - n_q + 256;
-                    const int t_7 = ((r % n_q) + n_k - n_q) == 0;
+                    const int64_t t_4 = (r % n_q) + query_start - 256;
+                    const int64_t t_6 = (r % n_q) + query_start + 256;
+                    const int t_7 = ((r % n_q) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_5 = j0 + j + lane_v3;
                         in_region[j / 8] = __builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) | ((-(int64_t)t_7) |
@@ -2723,9 +2722,10 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2768,15 +2768,15 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {i0 + n_k - n_q - 256, i1 + n_k - n_q + 256},
-        {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
+        {i0 + query_start - 256, i1 + query_start + 256},
+        {0, (((i0 + query_start) <= 0) && (0 <= (i1 + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {i1 + n_k - n_q - 257, i0 + n_k - n_q + 257},
-        {0, (((i1 + n_k - n_q - 1) <= 0) && (0 <= (i0 + n_k - n_q))) ? n_k : 0},
+        {i1 + query_start - 257, i0 + query_start + 257},
+        {0, (((i1 + query_start - 1) <= 0) && (0 <= (i0 + query_start))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 3, 0, n_k);
@@ -2790,17 +2790,16 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
                 store_any(old_max + i, load_any(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256))) || (((i + (n_k
-                   - n_q)) == 0) || (j == 0)) ... */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select(((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256))) || (((i +
+                   query_start) == 0) || (j == 0)) ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                    const ints_any t_2 = t_1 + (-256);
-                    const ints_any t_3 = t_1 + 256;
-                    const ints_any t_4 = t_1 == 0;
+                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_1 = t_0 + (-256);
+                    const ints_any t_2 = t_0 + 256;
+                    const ints_any t_3 = t_0 == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <=
-                            t_3)) | (t_4 | (-(int64_t)((j0 + j) == 0))), mask_any), load_any(score + j * 64 + i),
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_1 <= (j0 + j)) & ((j0 + j) <=
+                            t_2)) | (t_3 | (-(int64_t)((j0 + j) == 0))), mask_any), load_any(score + j * 64 + i),
                             splat_any(-INFINITY)));
                     }
                 }
@@ -2829,21 +2828,21 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_5 = load_any(old_max + i);
-                const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new6);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
+                const vec_any old_max_4 = load_any(old_max + i);
+                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new5);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_8 = load_any(row_max + i);
+                const vec_any row_max_7 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_7 = load_any(score + j * 64 + i);
-                    const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                    store_any(score + j * 64 + i, score_new9);
-                    row_sum_in += score_new9;
+                    const vec_any score_6 = load_any(score + j * 64 + i);
+                    const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                    store_any(score + j * 64 + i, score_new8);
+                    row_sum_in += score_new8;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -2854,12 +2853,11 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_12 = (j0 + j) == 0;
+                    const int t_10 = (j0 + j) == 0;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_11 = (i0 + i + lane_any) + t_10;
-                        in_region[i / 4] = __builtin_convertvector((((t_11 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_11 +
-                            256))) | ((t_11 == 0) | (-(int64_t)t_12)), mask_any);
+                        const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                        in_region[i / 4] = __builtin_convertvector((((t_9 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                            256))) | ((t_9 == 0) | (-(int64_t)t_10)), mask_any);
                     }
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -2869,10 +2867,10 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_13 = load_any(row_sum + i);
-        const mask_any t_14 = row_sum_13 == 0.0f;
+        const vec_any row_sum_11 = load_any(row_sum + i);
+        const mask_any t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
+            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
@@ -2889,7 +2887,7 @@ APART void longformer_few_begin_any(const struct call *call, int64_t task, const
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2948,7 +2946,8 @@ APART void longformer_few_keys_any(const struct call *call, int64_t task, const 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2973,15 +2972,15 @@ APART void longformer_few_keys_any(const struct call *call, int64_t task, const 
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 256, n_k + 256},
-        {0, (((n_k - n_q) <= 0) && (0 <= (n_k - 1))) ? n_k : 0},
+        {query_start - 256, n_q + query_start + 256},
+        {0, ((query_start <= 0) && (0 <= (n_q + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {n_k - 257, n_k - n_q + 257},
-        {0, (((n_k - 1) <= 0) && (0 <= (n_k - n_q))) ? n_k : 0},
+        {n_q + query_start - 257, query_start + 257},
+        {0, (((n_q + query_start - 1) <= 0) && (0 <= query_start)) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 3, 0, n_k);
@@ -2995,15 +2994,16 @@ APART void longformer_few_keys_any(const struct call *call, int64_t task, const 
                 store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) +
-                   256))) || ((((r % n_q) + (n_k -  ... */
+                /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) +
+                   256))) || ((((r % n_q) + query_s ... */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_0 = j0 + j + lane_any;
                     const ints_any t_1 = t_0 == 0;
                     for (int64_t r = 0; r < rows; r++) {
-                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256)
-                            <= t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 256))) | ((-(int64_t)(((r % n_q) + n_k - n_q) ==
-                            0)) | t_1), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((r % n_q) + query_start -
+                            256) <= t_0) & (t_0 <= ((r % n_q) + query_start + 256))) | ((-(int64_t)(((r % n_q) +
+                            query_start) == 0)) | t_1), mask_any), load_any(score + r * 144 + j),
+                            splat_any(-INFINITY)));
                     }
                 }
             }
@@ -3059,9 +3059,9 @@ APART void longformer_few_keys_any(const struct call *call, int64_t task, const 
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_any in_region[32] = {0};
-                    const int64_t t_4 = (r % n_q) + n_k - n_q - 256;
-                    const int64_t t_6 = (r % n_q) + n_k - n_q + 256;
-                    const int t_7 = ((r % n_q) + n_k - n_q) == 0;
+                    const int64_t t_4 = (r % n_q) + query_start - 256;
+                    const int64_t t_6 = (r % n_q) + query_start + 256;
+                    const int t_7 = ((r % n_q) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_5 = j0 + j + lane_any;
                         in_region[j / 4] = __builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) | ((-(int64_t)t_7) |
@@ -3203,6 +3203,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3325,6 +3326,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t longformer_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3417,9 +3442,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int longformer_forward(const struct attn_problem *problem, const struct longformer_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3428,12 +3450,13 @@ int longformer_forward(const struct attn_problem *problem, const struct longform
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -12,10 +12,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if i + n_k - n_q + -512 <= j && j <= i + n_k - n_q + 512 && mod(i + n_k - n_q,
-     2) == mod(j, 2) || i + n_k - n_q == 0 || j == 0
-     x6 [b g m i e] = sum over j of x4 * v if i + n_k - n_q + -512 <= j && j <= i + n_k - n_q + 512 && mod(i + n_k -
-     n_q, 2) == mod(j, 2) || i + n_k - n_q == 0 || j == 0
+     x5 [b g m i] = sum over j of x4 if i + query_start + -512 <= j && j <= i + query_start + 512 && mod(i +
+     query_start, 2) == mod(j, 2) || i + query_start == 0 || j == 0
+     x6 [b g m i e] = sum over j of x4 * v if i + query_start + -512 <= j && j <= i + query_start + 512 && mod(i +
+     query_start, 2) == mod(j, 2) || i + query_start == 0 || j == 0
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -81,7 +81,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -700,9 +699,10 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -747,13 +747,13 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
+        {0, (((i0 + query_start) <= 0) && (0 <= (i1 + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {0, (((i1 + n_k - n_q - 1) <= 0) && (0 <= (i0 + n_k - n_q))) ? n_k : 0},
+        {0, (((i1 + query_start - 1) <= 0) && (0 <= (i0 + query_start))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
@@ -767,12 +767,11 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((i + (n_k - n_q)) == 0) || (j == 0), score, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select(((i + query_start) == 0) || (j == 0), score, -INFINITY) */
                 for (int64_t i = 0; i < i_count; i += 16) {
-                    const ints_v4 t_1 = ((i0 + 2 * (i + lane_v4)) + t_0) == 0;
+                    const ints_v4 t_0 = ((i0 + 2 * (i + lane_v4)) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)),
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_0 | (-(int64_t)((j0 + j) == 0)),
                             mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -795,21 +794,21 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 16) {
-                const vec_v4 old_max_3 = load_v4(old_max + i);
-                const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new4);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
+                const vec_v4 old_max_1 = load_v4(old_max + i);
+                const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new2);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new2);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new2);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 16) {
-                const vec_v4 row_max_6 = load_v4(row_max + i);
+                const vec_v4 row_max_4 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                    store_v4(score + j * 64 + i, score_new7);
-                    row_sum_in += score_new7;
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
+                    store_v4(score + j * 64 + i, score_new5);
+                    row_sum_in += score_new5;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -820,15 +819,14 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_8 = n_k - n_q;
-                    const int64_t t_11 = floor_mod(j0 + j, 2);
-                    const int t_12 = (j0 + j) == 0;
+                    const int64_t t_8 = floor_mod(j0 + j, 2);
+                    const int t_9 = (j0 + j) == 0;
                     for (int64_t i = 0; i < i_count; i += 16) {
-                        const ints_v4 t_9 = (i0 + 2 * (i + lane_v4)) + t_8;
-                        const ints_v4 r10 = t_9 % 2;
-                        in_region[i / 16] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
-                            512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
-                            (-(int64_t)t_12)), mask_v4);
+                        const ints_v4 t_6 = (i0 + 2 * (i + lane_v4)) + query_start;
+                        const ints_v4 r7 = t_6 % 2;
+                        in_region[i / 16] = __builtin_convertvector(((((t_6 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_6 +
+                            512))) & ((r7 + (((r7 != 0) & ((r7 < 0) != (2 < 0))) & 2)) == t_8)) | ((t_6 == 0) |
+                            (-(int64_t)t_9)), mask_v4);
                     }
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i_count);
                 }
@@ -839,25 +837,25 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512,
-                0) : 0},
-            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q +
-                512) : 0},
+            {i0 + query_start - 512, (((i0 + query_start) < 0) || (0 < (i1 + query_start - 1))) ? min(i1 + query_start +
+                512, 0) : 0},
+            {max(i0 + query_start - 512, 1), (((i0 + query_start) < 0) || (0 < (i1 + query_start - 1))) ? (i1 +
+                query_start + 512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* the ranges that every query of the tile sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513,
-                0) : 0},
-            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q +
-                513) : 0},
+            {i1 + query_start - 513, (((i1 + query_start - 1) < 0) || (0 < (i0 + query_start))) ? min(i0 + query_start +
+                513, 0) : 0},
+            {max(i1 + query_start - 513, 1), (((i1 + query_start - 1) < 0) || (0 < (i0 + query_start))) ? (i0 +
+                query_start + 513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t piece = 0; piece < j_ranges; piece++) {
             {
                 const int64_t j_end = j_range[piece].to;
-                /* every j congruent to i0 + n_k - n_q modulo 2 */
-                const int64_t j_first = j_range[piece].from + floor_mod(i0 + n_k - n_q - j_range[piece].from, 2);
+                /* every j congruent to i0 + query_start modulo 2 */
+                const int64_t j_first = j_range[piece].from + floor_mod(i0 + query_start - j_range[piece].from, 2);
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
                     const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
@@ -868,17 +866,16 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                         store_v4(old_max_2 + i, load_v4(row_max + i));
                     }
                     if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) &&
-                           ((i + (n_k - n_q)) != 0)) && (j !=  ... */
-                        const int64_t t_13 = n_k - n_q;
+                        /* score_2 = select((((((i + query_start) + -512) <= j) && (j <= ((i + query_start) + 512))) &&
+                           ((i + query_start) != 0)) && (j !=  ... */
                         for (int64_t i = 0; i < i_count; i += 16) {
-                            const ints_v4 t_14 = (i0 + 2 * (i + lane_v4)) + t_13;
-                            const ints_v4 t_15 = t_14 + (-512);
-                            const ints_v4 t_16 = t_14 + 512;
-                            const ints_v4 t_17 = t_14 != 0;
+                            const ints_v4 t_10 = (i0 + 2 * (i + lane_v4)) + query_start;
+                            const ints_v4 t_11 = t_10 + (-512);
+                            const ints_v4 t_12 = t_10 + 512;
+                            const ints_v4 t_13 = t_10 != 0;
                             for (int64_t j = 0; j < j_count; j++) {
-                                store_v4(score_2 + j * 64 + i, pick_v4(__builtin_convertvector((((t_15 <= (j0 + 2 * j))
-                                    & ((j0 + 2 * j) <= t_16)) & t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v4),
+                                store_v4(score_2 + j * 64 + i, pick_v4(__builtin_convertvector((((t_11 <= (j0 + 2 * j))
+                                    & ((j0 + 2 * j) <= t_12)) & t_13) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v4),
                                     load_v4(score_2 + j * 64 + i), splat_v4(-INFINITY)));
                             }
                         }
@@ -901,21 +898,21 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                     /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2;
                        row_sum_compensation = row_sum_compensation * old_max_2 */
                     for (int64_t i = 0; i < i_count; i += 16) {
-                        const vec_v4 old_max_2_18 = load_v4(old_max_2 + i);
-                        const vec_v4 old_max_2_new19 = exp2_v4(old_max_2_18 - load_v4(row_max + i));
-                        store_v4(old_max_2 + i, old_max_2_new19);
-                        store_v4(row_sum + i, load_v4(row_sum + i) * old_max_2_new19);
-                        store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_2_new19);
+                        const vec_v4 old_max_2_14 = load_v4(old_max_2 + i);
+                        const vec_v4 old_max_2_new15 = exp2_v4(old_max_2_14 - load_v4(row_max + i));
+                        store_v4(old_max_2 + i, old_max_2_new15);
+                        store_v4(row_sum + i, load_v4(row_sum + i) * old_max_2_new15);
+                        store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_2_new15);
                     }
                     /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
                     for (int64_t i = 0; i < i_count; i += 16) {
-                        const vec_v4 row_max_21 = load_v4(row_max + i);
+                        const vec_v4 row_max_17 = load_v4(row_max + i);
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j_count; j++) {
-                            const vec_v4 score_2_20 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_2_new22 = exp2_v4(score_2_20 - row_max_21);
-                            store_v4(score_2 + j * 64 + i, score_2_new22);
-                            row_sum_in += score_2_new22;
+                            const vec_v4 score_2_16 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_2_new18 = exp2_v4(score_2_16 - row_max_17);
+                            store_v4(score_2 + j * 64 + i, score_2_new18);
+                            row_sum_in += score_2_new18;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
@@ -927,15 +924,14 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_v4 in_region[4] = {0};
                             if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
-                            const int64_t t_23 = n_k - n_q;
-                            const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
-                            const int t_27 = (j0 + 2 * j) == 0;
+                            const int64_t t_21 = floor_mod(j0 + 2 * j, 2);
+                            const int t_22 = (j0 + 2 * j) == 0;
                             for (int64_t i = 0; i < i_count; i += 16) {
-                                const ints_v4 t_24 = (i0 + 2 * (i + lane_v4)) + t_23;
-                                const ints_v4 r25 = t_24 % 2;
-                                in_region[i / 16] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 +
-                                    2 * j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
-                                    t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v4);
+                                const ints_v4 t_19 = (i0 + 2 * (i + lane_v4)) + query_start;
+                                const ints_v4 r20 = t_19 % 2;
+                                in_region[i / 16] = __builtin_convertvector(((((t_19 + (-512)) <= (j0 + 2 * j)) & ((j0 +
+                                    2 * j) <= (t_19 + 512))) & ((r20 + (((r20 != 0) & ((r20 < 0) != (2 < 0))) & 2)) ==
+                                    t_21)) | ((t_19 == 0) | (-(int64_t)t_22)), mask_v4);
                             }
                             add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, in_region,
                                 i_count);
@@ -949,10 +945,10 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i_count; i += 16) {
-        const vec_v4 row_sum_28 = load_v4(row_sum + i);
-        const mask_v4 t_29 = row_sum_28 == 0.0f;
+        const vec_v4 row_sum_23 = load_v4(row_sum + i);
+        const mask_v4 t_24 = row_sum_23 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_29, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_28));
+            store_v4(sum + e * 64 + i, pick_v4(t_24, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_23));
         }
     }
     /* out = sum, transposed back */
@@ -970,7 +966,7 @@ TARGET_v4 APART void longformer_dilated_few_begin_v4(const struct call *call, in
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1031,7 +1027,8 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1056,14 +1053,14 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 512, n_k + 512},
-        {0, (((n_k - n_q) <= 0) && (0 <= (n_k - 1))) ? n_k : 0},
+        {query_start - 512, n_q + query_start + 512},
+        {0, ((query_start <= 0) && (0 <= (n_q + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {0, (((n_k - 1) <= 0) && (0 <= (n_k - n_q))) ? n_k : 0},
+        {0, (((n_q + query_start - 1) <= 0) && (0 <= query_start)) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
@@ -1077,7 +1074,7 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
                 store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((((r % n_q) + (n_k - n_q)) + -512) <= j) && (j <= (((r % n_q) + (n_k - n_q)) +
+                /* score = select(((((((r % n_q) + query_start) + -512) <= j) && (j <= (((r % n_q) + query_start) +
                    512))) && (floormod((r % n_q) + ... */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_0 = j0 + j + lane_v4;
@@ -1085,9 +1082,9 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
                     const ints_v4 t_2 = r1 + (((r1 != 0) & ((r1 < 0) != (2 < 0))) & 2);
                     const ints_v4 t_3 = t_0 == 0;
                     for (int64_t r = 0; r < rows; r++) {
-                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((((r % n_q) + n_k - n_q - 512)
-                            <= t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 512))) & (floor_mod((r % n_q) + n_k - n_q,
-                            2) == t_2)) | ((-(int64_t)(((r % n_q) + n_k - n_q) == 0)) | t_3), mask_v4),
+                        store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((((r % n_q) + query_start - 512)
+                            <= t_0) & (t_0 <= ((r % n_q) + query_start + 512))) & (floor_mod((r % n_q) + query_start,
+                            2) == t_2)) | ((-(int64_t)(((r % n_q) + query_start) == 0)) | t_3), mask_v4),
                             load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                     }
                 }
@@ -1144,10 +1141,10 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v4 in_region[8] = {0};
-                    const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
-                    const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
-                    const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
-                    const int t_11 = ((r % n_q) + n_k - n_q) == 0;
+                    const int64_t t_6 = (r % n_q) + query_start - 512;
+                    const int64_t t_8 = (r % n_q) + query_start + 512;
+                    const int64_t t_9 = floor_mod((r % n_q) + query_start, 2);
+                    const int t_11 = ((r % n_q) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_7 = j0 + j + lane_v4;
                         const ints_v4 r10 = t_7 % 2;
@@ -1833,9 +1830,10 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1880,13 +1878,13 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
+        {0, (((i0 + query_start) <= 0) && (0 <= (i1 + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {0, (((i1 + n_k - n_q - 1) <= 0) && (0 <= (i0 + n_k - n_q))) ? n_k : 0},
+        {0, (((i1 + query_start - 1) <= 0) && (0 <= (i0 + query_start))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
@@ -1900,12 +1898,11 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((i + (n_k - n_q)) == 0) || (j == 0), score, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select(((i + query_start) == 0) || (j == 0), score, -INFINITY) */
                 for (int64_t i = 0; i < i_count; i += 8) {
-                    const ints_v3 t_1 = ((i0 + 2 * (i + lane_v3)) + t_0) == 0;
+                    const ints_v3 t_0 = ((i0 + 2 * (i + lane_v3)) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) == 0)),
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_0 | (-(int64_t)((j0 + j) == 0)),
                             mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -1934,21 +1931,21 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 8) {
-                const vec_v3 old_max_3 = load_v3(old_max + i);
-                const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new4);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
+                const vec_v3 old_max_1 = load_v3(old_max + i);
+                const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new2);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new2);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new2);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 8) {
-                const vec_v3 row_max_6 = load_v3(row_max + i);
+                const vec_v3 row_max_4 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                    store_v3(score + j * 64 + i, score_new7);
-                    row_sum_in += score_new7;
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
+                    store_v3(score + j * 64 + i, score_new5);
+                    row_sum_in += score_new5;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1959,15 +1956,14 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_8 = n_k - n_q;
-                    const int64_t t_11 = floor_mod(j0 + j, 2);
-                    const int t_12 = (j0 + j) == 0;
+                    const int64_t t_8 = floor_mod(j0 + j, 2);
+                    const int t_9 = (j0 + j) == 0;
                     for (int64_t i = 0; i < i_count; i += 8) {
-                        const ints_v3 t_9 = (i0 + 2 * (i + lane_v3)) + t_8;
-                        const ints_v3 r10 = t_9 % 2;
-                        in_region[i / 8] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
-                            512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
-                            (-(int64_t)t_12)), mask_v3);
+                        const ints_v3 t_6 = (i0 + 2 * (i + lane_v3)) + query_start;
+                        const ints_v3 r7 = t_6 % 2;
+                        in_region[i / 8] = __builtin_convertvector(((((t_6 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_6 +
+                            512))) & ((r7 + (((r7 != 0) & ((r7 < 0) != (2 < 0))) & 2)) == t_8)) | ((t_6 == 0) |
+                            (-(int64_t)t_9)), mask_v3);
                     }
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i_count);
                 }
@@ -1978,25 +1974,25 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512,
-                0) : 0},
-            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q +
-                512) : 0},
+            {i0 + query_start - 512, (((i0 + query_start) < 0) || (0 < (i1 + query_start - 1))) ? min(i1 + query_start +
+                512, 0) : 0},
+            {max(i0 + query_start - 512, 1), (((i0 + query_start) < 0) || (0 < (i1 + query_start - 1))) ? (i1 +
+                query_start + 512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* the ranges that every query of the tile sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513,
-                0) : 0},
-            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q +
-                513) : 0},
+            {i1 + query_start - 513, (((i1 + query_start - 1) < 0) || (0 < (i0 + query_start))) ? min(i0 + query_start +
+                513, 0) : 0},
+            {max(i1 + query_start - 513, 1), (((i1 + query_start - 1) < 0) || (0 < (i0 + query_start))) ? (i0 +
+                query_start + 513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t piece = 0; piece < j_ranges; piece++) {
             {
                 const int64_t j_end = j_range[piece].to;
-                /* every j congruent to i0 + n_k - n_q modulo 2 */
-                const int64_t j_first = j_range[piece].from + floor_mod(i0 + n_k - n_q - j_range[piece].from, 2);
+                /* every j congruent to i0 + query_start modulo 2 */
+                const int64_t j_first = j_range[piece].from + floor_mod(i0 + query_start - j_range[piece].from, 2);
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
                     const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
@@ -2007,17 +2003,16 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                         store_v3(old_max_2 + i, load_v3(row_max + i));
                     }
                     if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) &&
-                           ((i + (n_k - n_q)) != 0)) && (j !=  ... */
-                        const int64_t t_13 = n_k - n_q;
+                        /* score_2 = select((((((i + query_start) + -512) <= j) && (j <= ((i + query_start) + 512))) &&
+                           ((i + query_start) != 0)) && (j !=  ... */
                         for (int64_t i = 0; i < i_count; i += 8) {
-                            const ints_v3 t_14 = (i0 + 2 * (i + lane_v3)) + t_13;
-                            const ints_v3 t_15 = t_14 + (-512);
-                            const ints_v3 t_16 = t_14 + 512;
-                            const ints_v3 t_17 = t_14 != 0;
+                            const ints_v3 t_10 = (i0 + 2 * (i + lane_v3)) + query_start;
+                            const ints_v3 t_11 = t_10 + (-512);
+                            const ints_v3 t_12 = t_10 + 512;
+                            const ints_v3 t_13 = t_10 != 0;
                             for (int64_t j = 0; j < j_count; j++) {
-                                store_v3(score_2 + j * 64 + i, pick_v3(__builtin_convertvector((((t_15 <= (j0 + 2 * j))
-                                    & ((j0 + 2 * j) <= t_16)) & t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v3),
+                                store_v3(score_2 + j * 64 + i, pick_v3(__builtin_convertvector((((t_11 <= (j0 + 2 * j))
+                                    & ((j0 + 2 * j) <= t_12)) & t_13) & (-(int64_t)((j0 + 2 * j) != 0)), mask_v3),
                                     load_v3(score_2 + j * 64 + i), splat_v3(-INFINITY)));
                             }
                         }
@@ -2046,21 +2041,21 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                     /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2;
                        row_sum_compensation = row_sum_compensation * old_max_2 */
                     for (int64_t i = 0; i < i_count; i += 8) {
-                        const vec_v3 old_max_2_18 = load_v3(old_max_2 + i);
-                        const vec_v3 old_max_2_new19 = exp2_v3(old_max_2_18 - load_v3(row_max + i));
-                        store_v3(old_max_2 + i, old_max_2_new19);
-                        store_v3(row_sum + i, load_v3(row_sum + i) * old_max_2_new19);
-                        store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_2_new19);
+                        const vec_v3 old_max_2_14 = load_v3(old_max_2 + i);
+                        const vec_v3 old_max_2_new15 = exp2_v3(old_max_2_14 - load_v3(row_max + i));
+                        store_v3(old_max_2 + i, old_max_2_new15);
+                        store_v3(row_sum + i, load_v3(row_sum + i) * old_max_2_new15);
+                        store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_2_new15);
                     }
                     /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
                     for (int64_t i = 0; i < i_count; i += 8) {
-                        const vec_v3 row_max_21 = load_v3(row_max + i);
+                        const vec_v3 row_max_17 = load_v3(row_max + i);
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j_count; j++) {
-                            const vec_v3 score_2_20 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_2_new22 = exp2_v3(score_2_20 - row_max_21);
-                            store_v3(score_2 + j * 64 + i, score_2_new22);
-                            row_sum_in += score_2_new22;
+                            const vec_v3 score_2_16 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_2_new18 = exp2_v3(score_2_16 - row_max_17);
+                            store_v3(score_2 + j * 64 + i, score_2_new18);
+                            row_sum_in += score_2_new18;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
@@ -2072,15 +2067,14 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_v3 in_region[8] = {0};
                             if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
-                            const int64_t t_23 = n_k - n_q;
-                            const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
-                            const int t_27 = (j0 + 2 * j) == 0;
+                            const int64_t t_21 = floor_mod(j0 + 2 * j, 2);
+                            const int t_22 = (j0 + 2 * j) == 0;
                             for (int64_t i = 0; i < i_count; i += 8) {
-                                const ints_v3 t_24 = (i0 + 2 * (i + lane_v3)) + t_23;
-                                const ints_v3 r25 = t_24 % 2;
-                                in_region[i / 8] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 +
-                                    2 * j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
-                                    t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v3);
+                                const ints_v3 t_19 = (i0 + 2 * (i + lane_v3)) + query_start;
+                                const ints_v3 r20 = t_19 % 2;
+                                in_region[i / 8] = __builtin_convertvector(((((t_19 + (-512)) <= (j0 + 2 * j)) & ((j0 +
+                                    2 * j) <= (t_19 + 512))) & ((r20 + (((r20 != 0) & ((r20 < 0) != (2 < 0))) & 2)) ==
+                                    t_21)) | ((t_19 == 0) | (-(int64_t)t_22)), mask_v3);
                             }
                             add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, in_region,
                                 i_count);
@@ -2094,10 +2088,10 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i_count; i += 8) {
-        const vec_v3 row_sum_28 = load_v3(row_sum + i);
-        const mask_v3 t_29 = row_sum_28 == 0.0f;
+        const vec_v3 row_sum_23 = load_v3(row_sum + i);
+        const mask_v3 t_24 = row_sum_23 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_29, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_28));
+            store_v3(sum + e * 64 + i, pick_v3(t_24, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_23));
         }
     }
     /* out = sum, transposed back */
@@ -2115,7 +2109,7 @@ TARGET_v3 APART void longformer_dilated_few_begin_v3(const struct call *call, in
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2176,7 +2170,8 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2201,14 +2196,14 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 512, n_k + 512},
-        {0, (((n_k - n_q) <= 0) && (0 <= (n_k - 1))) ? n_k : 0},
+        {query_start - 512, n_q + query_start + 512},
+        {0, ((query_start <= 0) && (0 <= (n_q + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {0, (((n_k - 1) <= 0) && (0 <= (n_k - n_q))) ? n_k : 0},
+        {0, (((n_q + query_start - 1) <= 0) && (0 <= query_start)) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
@@ -2222,7 +2217,7 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
                 store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((((r % n_q) + (n_k - n_q)) + -512) <= j) && (j <= (((r % n_q) + (n_k - n_q)) +
+                /* score = select(((((((r % n_q) + query_start) + -512) <= j) && (j <= (((r % n_q) + query_start) +
                    512))) && (floormod((r % n_q) + ... */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_0 = j0 + j + lane_v3;
@@ -2230,9 +2225,9 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
                     const ints_v3 t_2 = r1 + (((r1 != 0) & ((r1 < 0) != (2 < 0))) & 2);
                     const ints_v3 t_3 = t_0 == 0;
                     for (int64_t r = 0; r < rows; r++) {
-                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((((r % n_q) + n_k - n_q - 512)
-                            <= t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 512))) & (floor_mod((r % n_q) + n_k - n_q,
-                            2) == t_2)) | ((-(int64_t)(((r % n_q) + n_k - n_q) == 0)) | t_3), mask_v3),
+                        store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((((r % n_q) + query_start - 512)
+                            <= t_0) & (t_0 <= ((r % n_q) + query_start + 512))) & (floor_mod((r % n_q) + query_start,
+                            2) == t_2)) | ((-(int64_t)(((r % n_q) + query_start) == 0)) | t_3), mask_v3),
                             load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                     }
                 }
@@ -2289,10 +2284,10 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v3 in_region[16] = {0};
-                    const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
-                    const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
-                    const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
-                    const int t_11 = ((r % n_q) + n_k - n_q) == 0;
+                    const int64_t t_6 = (r % n_q) + query_start - 512;
+                    const int64_t t_8 = (r % n_q) + query_start + 512;
+                    const int64_t t_9 = floor_mod((r % n_q) + query_start, 2);
+                    const int t_11 = ((r % n_q) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_7 = j0 + j + lane_v3;
                         const ints_v3 r10 = t_7 % 2;
@@ -2962,9 +2957,10 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3009,13 +3005,13 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
+        {0, (((i0 + query_start) <= 0) && (0 <= (i1 + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {0, (((i1 + n_k - n_q - 1) <= 0) && (0 <= (i0 + n_k - n_q))) ? n_k : 0},
+        {0, (((i1 + query_start - 1) <= 0) && (0 <= (i0 + query_start))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
@@ -3029,12 +3025,11 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 store_any(old_max + i, load_any(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((i + (n_k - n_q)) == 0) || (j == 0), score, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+                /* score = select(((i + query_start) == 0) || (j == 0), score, -INFINITY) */
                 for (int64_t i = 0; i < i_count; i += 4) {
-                    const ints_any t_1 = ((i0 + 2 * (i + lane_any)) + t_0) == 0;
+                    const ints_any t_0 = ((i0 + 2 * (i + lane_any)) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_1 | (-(int64_t)((j0 + j) ==
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_0 | (-(int64_t)((j0 + j) ==
                             0)), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -3063,21 +3058,21 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i_count; i += 4) {
-                const vec_any old_max_3 = load_any(old_max + i);
-                const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new4);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
+                const vec_any old_max_1 = load_any(old_max + i);
+                const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new2);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new2);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new2);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i_count; i += 4) {
-                const vec_any row_max_6 = load_any(row_max + i);
+                const vec_any row_max_4 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 64 + i);
-                    const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                    store_any(score + j * 64 + i, score_new7);
-                    row_sum_in += score_new7;
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_new5 = exp2_any(score_3 - row_max_4);
+                    store_any(score + j * 64 + i, score_new5);
+                    row_sum_in += score_new5;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -3088,15 +3083,14 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_8 = n_k - n_q;
-                    const int64_t t_11 = floor_mod(j0 + j, 2);
-                    const int t_12 = (j0 + j) == 0;
+                    const int64_t t_8 = floor_mod(j0 + j, 2);
+                    const int t_9 = (j0 + j) == 0;
                     for (int64_t i = 0; i < i_count; i += 4) {
-                        const ints_any t_9 = (i0 + 2 * (i + lane_any)) + t_8;
-                        const ints_any r10 = t_9 % 2;
-                        in_region[i / 4] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
-                            512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
-                            (-(int64_t)t_12)), mask_any);
+                        const ints_any t_6 = (i0 + 2 * (i + lane_any)) + query_start;
+                        const ints_any r7 = t_6 % 2;
+                        in_region[i / 4] = __builtin_convertvector(((((t_6 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_6 +
+                            512))) & ((r7 + (((r7 != 0) & ((r7 < 0) != (2 < 0))) & 2)) == t_8)) | ((t_6 == 0) |
+                            (-(int64_t)t_9)), mask_any);
                     }
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i_count);
                 }
@@ -3107,25 +3101,25 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     {
         /* the ranges of j that some query of the tile may see */
         struct attn_range j_range[] = {
-            {i0 + n_k - n_q - 512, (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? min(i1 + n_k - n_q + 512,
-                0) : 0},
-            {max(i0 + n_k - n_q - 512, 1), (((i0 + n_k - n_q) < 0) || (0 < (i1 + n_k - n_q - 1))) ? (i1 + n_k - n_q +
-                512) : 0},
+            {i0 + query_start - 512, (((i0 + query_start) < 0) || (0 < (i1 + query_start - 1))) ? min(i1 + query_start +
+                512, 0) : 0},
+            {max(i0 + query_start - 512, 1), (((i0 + query_start) < 0) || (0 < (i1 + query_start - 1))) ? (i1 +
+                query_start + 512) : 0},
         };
         const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
         /* the ranges that every query of the tile sees */
         struct attn_range j_inside[] = {
-            {i1 + n_k - n_q - 513, (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? min(i0 + n_k - n_q + 513,
-                0) : 0},
-            {max(i1 + n_k - n_q - 513, 1), (((i1 + n_k - n_q - 1) < 0) || (0 < (i0 + n_k - n_q))) ? (i0 + n_k - n_q +
-                513) : 0},
+            {i1 + query_start - 513, (((i1 + query_start - 1) < 0) || (0 < (i0 + query_start))) ? min(i0 + query_start +
+                513, 0) : 0},
+            {max(i1 + query_start - 513, 1), (((i1 + query_start - 1) < 0) || (0 < (i0 + query_start))) ? (i0 +
+                query_start + 513) : 0},
         };
         const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
         for (int64_t piece = 0; piece < j_ranges; piece++) {
             {
                 const int64_t j_end = j_range[piece].to;
-                /* every j congruent to i0 + n_k - n_q modulo 2 */
-                const int64_t j_first = j_range[piece].from + floor_mod(i0 + n_k - n_q - j_range[piece].from, 2);
+                /* every j congruent to i0 + query_start modulo 2 */
+                const int64_t j_first = j_range[piece].from + floor_mod(i0 + query_start - j_range[piece].from, 2);
                 for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
                     const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
                     /* score_2[j][i] = sum over d of k * q_tile */
@@ -3136,17 +3130,16 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                         store_any(old_max_2 + i, load_any(row_max + i));
                     }
                     if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                        /* score_2 = select((((((i + (n_k - n_q)) + -512) <= j) && (j <= ((i + (n_k - n_q)) + 512))) &&
-                           ((i + (n_k - n_q)) != 0)) && (j !=  ... */
-                        const int64_t t_13 = n_k - n_q;
+                        /* score_2 = select((((((i + query_start) + -512) <= j) && (j <= ((i + query_start) + 512))) &&
+                           ((i + query_start) != 0)) && (j !=  ... */
                         for (int64_t i = 0; i < i_count; i += 4) {
-                            const ints_any t_14 = (i0 + 2 * (i + lane_any)) + t_13;
-                            const ints_any t_15 = t_14 + (-512);
-                            const ints_any t_16 = t_14 + 512;
-                            const ints_any t_17 = t_14 != 0;
+                            const ints_any t_10 = (i0 + 2 * (i + lane_any)) + query_start;
+                            const ints_any t_11 = t_10 + (-512);
+                            const ints_any t_12 = t_10 + 512;
+                            const ints_any t_13 = t_10 != 0;
                             for (int64_t j = 0; j < j_count; j++) {
-                                store_any(score_2 + j * 64 + i, pick_any(__builtin_convertvector((((t_15 <= (j0 + 2 *
-                                    j)) & ((j0 + 2 * j) <= t_16)) & t_17) & (-(int64_t)((j0 + 2 * j) != 0)), mask_any),
+                                store_any(score_2 + j * 64 + i, pick_any(__builtin_convertvector((((t_11 <= (j0 + 2 *
+                                    j)) & ((j0 + 2 * j) <= t_12)) & t_13) & (-(int64_t)((j0 + 2 * j) != 0)), mask_any),
                                     load_any(score_2 + j * 64 + i), splat_any(-INFINITY)));
                             }
                         }
@@ -3175,21 +3168,21 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                     /* old_max_2 = exp2(old_max_2 - row_max); row_sum = row_sum * old_max_2;
                        row_sum_compensation = row_sum_compensation * old_max_2 */
                     for (int64_t i = 0; i < i_count; i += 4) {
-                        const vec_any old_max_2_18 = load_any(old_max_2 + i);
-                        const vec_any old_max_2_new19 = exp2_any(old_max_2_18 - load_any(row_max + i));
-                        store_any(old_max_2 + i, old_max_2_new19);
-                        store_any(row_sum + i, load_any(row_sum + i) * old_max_2_new19);
-                        store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_2_new19);
+                        const vec_any old_max_2_14 = load_any(old_max_2 + i);
+                        const vec_any old_max_2_new15 = exp2_any(old_max_2_14 - load_any(row_max + i));
+                        store_any(old_max_2 + i, old_max_2_new15);
+                        store_any(row_sum + i, load_any(row_sum + i) * old_max_2_new15);
+                        store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_2_new15);
                     }
                     /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
                     for (int64_t i = 0; i < i_count; i += 4) {
-                        const vec_any row_max_21 = load_any(row_max + i);
+                        const vec_any row_max_17 = load_any(row_max + i);
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j_count; j++) {
-                            const vec_any score_2_20 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_2_new22 = exp2_any(score_2_20 - row_max_21);
-                            store_any(score_2 + j * 64 + i, score_2_new22);
-                            row_sum_in += score_2_new22;
+                            const vec_any score_2_16 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_2_new18 = exp2_any(score_2_16 - row_max_17);
+                            store_any(score_2 + j * 64 + i, score_2_new18);
+                            row_sum_in += score_2_new18;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
@@ -3201,15 +3194,14 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                         for (int64_t j = 0; j < j_count; j++) {
                             mask_any in_region[16] = {0};
                             if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
-                            const int64_t t_23 = n_k - n_q;
-                            const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
-                            const int t_27 = (j0 + 2 * j) == 0;
+                            const int64_t t_21 = floor_mod(j0 + 2 * j, 2);
+                            const int t_22 = (j0 + 2 * j) == 0;
                             for (int64_t i = 0; i < i_count; i += 4) {
-                                const ints_any t_24 = (i0 + 2 * (i + lane_any)) + t_23;
-                                const ints_any r25 = t_24 % 2;
-                                in_region[i / 4] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 +
-                                    2 * j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
-                                    t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_any);
+                                const ints_any t_19 = (i0 + 2 * (i + lane_any)) + query_start;
+                                const ints_any r20 = t_19 % 2;
+                                in_region[i / 4] = __builtin_convertvector(((((t_19 + (-512)) <= (j0 + 2 * j)) & ((j0 +
+                                    2 * j) <= (t_19 + 512))) & ((r20 + (((r20 != 0) & ((r20 < 0) != (2 < 0))) & 2)) ==
+                                    t_21)) | ((t_19 == 0) | (-(int64_t)t_22)), mask_any);
                             }
                             add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, in_region,
                                 i_count);
@@ -3223,10 +3215,10 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i_count; i += 4) {
-        const vec_any row_sum_28 = load_any(row_sum + i);
-        const mask_any t_29 = row_sum_28 == 0.0f;
+        const vec_any row_sum_23 = load_any(row_sum + i);
+        const mask_any t_24 = row_sum_23 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_29, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_28));
+            store_any(sum + e * 64 + i, pick_any(t_24, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_23));
         }
     }
     /* out = sum, transposed back */
@@ -3244,7 +3236,7 @@ APART void longformer_dilated_few_begin_any(const struct call *call, int64_t tas
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3305,7 +3297,8 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3330,14 +3323,14 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {n_k - n_q - 512, n_k + 512},
-        {0, (((n_k - n_q) <= 0) && (0 <= (n_k - 1))) ? n_k : 0},
+        {query_start - 512, n_q + query_start + 512},
+        {0, ((query_start <= 0) && (0 <= (n_q + query_start - 1))) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_ranges = attn_union(j_range, 3, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     /* the ranges that every query of the tile sees */
     struct attn_range j_inside[] = {
-        {0, (((n_k - 1) <= 0) && (0 <= (n_k - n_q))) ? n_k : 0},
+        {0, (((n_q + query_start - 1) <= 0) && (0 <= query_start)) ? n_k : 0},
         {0, 1},
     };
     const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
@@ -3351,7 +3344,7 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
                 store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select(((((((r % n_q) + (n_k - n_q)) + -512) <= j) && (j <= (((r % n_q) + (n_k - n_q)) +
+                /* score = select(((((((r % n_q) + query_start) + -512) <= j) && (j <= (((r % n_q) + query_start) +
                    512))) && (floormod((r % n_q) + ... */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_0 = j0 + j + lane_any;
@@ -3359,9 +3352,9 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
                     const ints_any t_2 = r1 + (((r1 != 0) & ((r1 < 0) != (2 < 0))) & 2);
                     const ints_any t_3 = t_0 == 0;
                     for (int64_t r = 0; r < rows; r++) {
-                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((((r % n_q) + n_k - n_q - 512)
-                            <= t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 512))) & (floor_mod((r % n_q) + n_k - n_q,
-                            2) == t_2)) | ((-(int64_t)(((r % n_q) + n_k - n_q) == 0)) | t_3), mask_any),
+                        store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((((r % n_q) + query_start -
+                            512) <= t_0) & (t_0 <= ((r % n_q) + query_start + 512))) & (floor_mod((r % n_q) +
+                            query_start, 2) == t_2)) | ((-(int64_t)(((r % n_q) + query_start) == 0)) | t_3), mask_any),
                             load_any(score + r * 144 + j), splat_any(-INFINITY)));
                     }
                 }
@@ -3418,10 +3411,10 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_any in_region[32] = {0};
-                    const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
-                    const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
-                    const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
-                    const int t_11 = ((r % n_q) + n_k - n_q) == 0;
+                    const int64_t t_6 = (r % n_q) + query_start - 512;
+                    const int64_t t_8 = (r % n_q) + query_start + 512;
+                    const int64_t t_9 = floor_mod((r % n_q) + query_start, 2);
+                    const int t_11 = ((r % n_q) + query_start) == 0;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_7 = j0 + j + lane_any;
                         const ints_any r10 = t_7 % 2;
@@ -3566,6 +3559,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     int64_t apart; /* positions between neighbouring queries of a task */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
@@ -3691,6 +3685,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t longformer_dilated_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3785,9 +3803,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int longformer_dilated_forward(const struct attn_problem *problem, const struct longformer_dilated_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3796,12 +3811,13 @@ int longformer_dilated_forward(const struct attn_problem *problem, const struct 
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -13,8 +13,10 @@
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
      document [b j], learned parameter
-     x6 [b g m i] = sum over j of x4 if j <= i + n_k - n_q && id(document, b, i + n_k - n_q) == id(document, b, j)
-     x7 [b g m i e] = sum over j of x4 * v if j <= i + n_k - n_q && id(document, b, i + n_k - n_q) == id(document, b, j)
+     x6 [b g m i] = sum over j of x4 if j <= i + query_start && id(document, b, min(i + query_start,
+     n_k + -1)) == id(document, b, j)
+     x7 [b g m i e] = sum over j of x4 * v if j <= i + query_start && id(document, b, min(i + query_start,
+     n_k + -1)) == id(document, b, j)
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
 
@@ -80,7 +82,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -718,9 +719,10 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -762,8 +764,9 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+    const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
+        /* of the tile of i */
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
         const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -773,18 +776,18 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
-               score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+            /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+               n_k + -1)) == id(document, b, j)), score, -INFI ... */
+            const int64_t t_1 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                ints_v4 id_2 = t_1;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                ints_v4 id_2 = ((t_0 < t_1) & t_0) | (~(t_0 < t_1) & (t_1 - (ints_v4){0}));
                 for (int lane = 0; lane < 16; lane++) id_2[lane] = id_at(document, id_2[lane], n_k);
                 const ints_v4 t_3 = id_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & (t_3 ==
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_0) & (t_3 ==
                         (document[j0 + j])), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -826,20 +829,20 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
-            && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-            them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) <
+            j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that
+            see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
+                const int64_t t_10 = n_k - 1;
                 const int64_t t_12 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
-                    ints_v4 id_11 = t_10;
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                    ints_v4 id_11 = ((t_9 < t_10) & t_9) | (~(t_9 < t_10) & (t_10 - (ints_v4){0}));
                     for (int lane = 0; lane < 16; lane++) id_11[lane] = id_at(document, id_11[lane], n_k);
-                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_9) & (id_11 == t_12), mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -869,7 +872,7 @@ TARGET_v4 APART void packed_documents_few_begin_v4(const struct call *call, int6
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -930,7 +933,8 @@ TARGET_v4 APART void packed_documents_few_keys_v4(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -954,8 +958,10 @@ TARGET_v4 APART void packed_documents_few_keys_v4(const struct call *call, int64
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, n_k - n_q, n_k);
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    const struct ids ids_0 = ids_of(document, min(query_start, n_k - 1), min(n_q + query_start - 1, n_k - 1) + 1);
+        /* of the tile of b */
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -965,19 +971,19 @@ TARGET_v4 APART void packed_documents_few_keys_v4(const struct call *call, int64
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) { /* the tile is partly
-            outside the mask */
-            /* score = select((j <= ((r % n_q) + (n_k - n_q))) && (id(document, b,
-               (r % n_q) + (n_k - n_q)) == id(document, b, j)), score, -INF ... */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) { /* the tile is
+            partly outside the mask */
+            /* score = select((j <= ((r % n_q) + query_start)) && (id(document, b, min((r % n_q) + query_start,
+               n_k + -1)) == id(document, b, j ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 ints_v4 id_2 = t_0;
                 for (int lane = 0; lane < 16; lane++) id_2[lane] = id_at(document, id_2[lane], n_k);
                 const ints_v4 t_3 = id_2;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_1 = (r % n_q) + n_k - n_q;
+                    const int64_t t_1 = (r % n_q) + query_start;
                     store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((t_0 <= t_1) & (id_at(document,
-                        (r % n_q) + n_k - n_q, n_k) == t_3), mask_v4), load_v4(score + r * 144 + j),
+                        min((r % n_q) + query_start, n_k - 1), n_k) == t_3), mask_v4), load_v4(score + r * 144 + j),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -1029,14 +1035,14 @@ TARGET_v4 APART void packed_documents_few_keys_v4(const struct call *call, int64
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
-                const int64_t t_8 = id_at(document, (r % n_q) + n_k - n_q, n_k);
+                const int64_t t_7 = (r % n_q) + query_start;
+                const int64_t t_8 = id_at(document, min((r % n_q) + query_start, n_k - 1), n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_6 = j0 + j + lane_v4;
                     ints_v4 id_9 = t_6;
@@ -1719,9 +1725,10 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1763,8 +1770,9 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+    const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
+        /* of the tile of i */
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
         const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -1774,18 +1782,18 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
-               score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+            /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+               n_k + -1)) == id(document, b, j)), score, -INFI ... */
+            const int64_t t_1 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                ints_v3 id_2 = t_1;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                ints_v3 id_2 = ((t_0 < t_1) & t_0) | (~(t_0 < t_1) & (t_1 - (ints_v3){0}));
                 for (int lane = 0; lane < 8; lane++) id_2[lane] = id_at(document, id_2[lane], n_k);
                 const ints_v3 t_3 = id_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & (t_3 ==
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_0) & (t_3 ==
                         (document[j0 + j])), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -1831,20 +1839,20 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
-            && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-            them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) <
+            j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that
+            see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
+                const int64_t t_10 = n_k - 1;
                 const int64_t t_12 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
-                    ints_v3 id_11 = t_10;
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                    ints_v3 id_11 = ((t_9 < t_10) & t_9) | (~(t_9 < t_10) & (t_10 - (ints_v3){0}));
                     for (int lane = 0; lane < 8; lane++) id_11[lane] = id_at(document, id_11[lane], n_k);
-                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_9) & (id_11 == t_12), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1874,7 +1882,7 @@ TARGET_v3 APART void packed_documents_few_begin_v3(const struct call *call, int6
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1935,7 +1943,8 @@ TARGET_v3 APART void packed_documents_few_keys_v3(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1959,8 +1968,10 @@ TARGET_v3 APART void packed_documents_few_keys_v3(const struct call *call, int64
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, n_k - n_q, n_k);
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    const struct ids ids_0 = ids_of(document, min(query_start, n_k - 1), min(n_q + query_start - 1, n_k - 1) + 1);
+        /* of the tile of b */
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -1970,19 +1981,19 @@ TARGET_v3 APART void packed_documents_few_keys_v3(const struct call *call, int64
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) { /* the tile is partly
-            outside the mask */
-            /* score = select((j <= ((r % n_q) + (n_k - n_q))) && (id(document, b,
-               (r % n_q) + (n_k - n_q)) == id(document, b, j)), score, -INF ... */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) { /* the tile is
+            partly outside the mask */
+            /* score = select((j <= ((r % n_q) + query_start)) && (id(document, b, min((r % n_q) + query_start,
+               n_k + -1)) == id(document, b, j ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 ints_v3 id_2 = t_0;
                 for (int lane = 0; lane < 8; lane++) id_2[lane] = id_at(document, id_2[lane], n_k);
                 const ints_v3 t_3 = id_2;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_1 = (r % n_q) + n_k - n_q;
+                    const int64_t t_1 = (r % n_q) + query_start;
                     store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((t_0 <= t_1) & (id_at(document,
-                        (r % n_q) + n_k - n_q, n_k) == t_3), mask_v3), load_v3(score + r * 144 + j),
+                        min((r % n_q) + query_start, n_k - 1), n_k) == t_3), mask_v3), load_v3(score + r * 144 + j),
                         splat_v3(-INFINITY)));
                 }
             }
@@ -2034,14 +2045,14 @@ TARGET_v3 APART void packed_documents_few_keys_v3(const struct call *call, int64
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
-                const int64_t t_8 = id_at(document, (r % n_q) + n_k - n_q, n_k);
+                const int64_t t_7 = (r % n_q) + query_start;
+                const int64_t t_8 = id_at(document, min((r % n_q) + query_start, n_k - 1), n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_6 = j0 + j + lane_v3;
                     ints_v3 id_9 = t_6;
@@ -2708,9 +2719,10 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2752,8 +2764,9 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+    const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
+        /* of the tile of i */
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
         const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -2763,18 +2776,18 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
-               score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+            /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+               n_k + -1)) == id(document, b, j)), score, -INFI ... */
+            const int64_t t_1 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                ints_any id_2 = t_1;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                ints_any id_2 = ((t_0 < t_1) & t_0) | (~(t_0 < t_1) & (t_1 - (ints_any){0}));
                 for (int lane = 0; lane < 4; lane++) id_2[lane] = id_at(document, id_2[lane], n_k);
                 const ints_any t_3 = id_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_1) & (t_3 ==
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_0) & (t_3 ==
                         (document[j0 + j])), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -2821,20 +2834,20 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
-            && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-            them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) <
+            j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
+                const int64_t t_10 = n_k - 1;
                 const int64_t t_12 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_10 = (i0 + i + lane_any) + t_9;
-                    ints_any id_11 = t_10;
+                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                    ints_any id_11 = ((t_9 < t_10) & t_9) | (~(t_9 < t_10) & (t_10 - (ints_any){0}));
                     for (int lane = 0; lane < 4; lane++) id_11[lane] = id_at(document, id_11[lane], n_k);
-                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_any);
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_9) & (id_11 == t_12), mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2864,7 +2877,7 @@ APART void packed_documents_few_begin_any(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2925,7 +2938,8 @@ APART void packed_documents_few_keys_any(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2949,8 +2963,10 @@ APART void packed_documents_few_keys_any(const struct call *call, int64_t task, 
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, n_k - n_q, n_k);
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    const struct ids ids_0 = ids_of(document, min(query_start, n_k - 1), min(n_q + query_start - 1, n_k - 1) + 1);
+        /* of the tile of b */
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -2960,19 +2976,19 @@ APART void packed_documents_few_keys_any(const struct call *call, int64_t task, 
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) { /* the tile is partly
-            outside the mask */
-            /* score = select((j <= ((r % n_q) + (n_k - n_q))) && (id(document, b,
-               (r % n_q) + (n_k - n_q)) == id(document, b, j)), score, -INF ... */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) { /* the tile is
+            partly outside the mask */
+            /* score = select((j <= ((r % n_q) + query_start)) && (id(document, b, min((r % n_q) + query_start,
+               n_k + -1)) == id(document, b, j ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 ints_any id_2 = t_0;
                 for (int lane = 0; lane < 4; lane++) id_2[lane] = id_at(document, id_2[lane], n_k);
                 const ints_any t_3 = id_2;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_1 = (r % n_q) + n_k - n_q;
+                    const int64_t t_1 = (r % n_q) + query_start;
                     store_any(score + r * 144 + j, pick_any(__builtin_convertvector((t_0 <= t_1) & (id_at(document,
-                        (r % n_q) + n_k - n_q, n_k) == t_3), mask_any), load_any(score + r * 144 + j),
+                        min((r % n_q) + query_start, n_k - 1), n_k) == t_3), mask_any), load_any(score + r * 144 + j),
                         splat_any(-INFINITY)));
                 }
             }
@@ -3024,14 +3040,14 @@ APART void packed_documents_few_keys_any(const struct call *call, int64_t task, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
-                const int64_t t_8 = id_at(document, (r % n_q) + n_k - n_q, n_k);
+                const int64_t t_7 = (r % n_q) + query_start;
+                const int64_t t_8 = id_at(document, min((r % n_q) + query_start, n_k - 1), n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_6 = j0 + j + lane_any;
                     ints_any id_9 = t_6;
@@ -3175,6 +3191,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3308,6 +3325,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t packed_documents_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3403,9 +3444,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int packed_documents_forward(const struct attn_problem *problem, const struct packed_documents_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3414,13 +3452,14 @@ int packed_documents_forward(const struct attn_problem *problem, const struct pa
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->document) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

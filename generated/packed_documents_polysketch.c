@@ -32,11 +32,12 @@
      x22 [b g j r] = x20 * x21 * 0.17677669529663687
      x23 [b g m i j] = sum over r of x19 * x22
      x24 [b g m i j] = sum over d of x14 * x8
-     x25 [b g m i j] = floor((i + n_k - n_q) / 256) == floor(j / 256) ? x24 * x24 * (x24 * x24) : x23 * x23
+     x25 [b g m i j] = floor((i + query_start) / 256) == floor(j / 256) ? x24 * x24 * (x24 * x24) : x23 * x23
      document [b j], learned parameter
-     x27 [b g m i] = sum over j of x25 if j <= i + n_k - n_q && id(document, b, i + n_k - n_q) == id(document, b, j)
-     x28 [b g m i e] = sum over j of x25 * v if j <= i + n_k - n_q && id(document, b, i + n_k - n_q) == id(document, b,
-     j)
+     x27 [b g m i] = sum over j of x25 if j <= i + query_start && id(document, b, min(i + query_start,
+     n_k + -1)) == id(document, b, j)
+     x28 [b g m i e] = sum over j of x25 * v if j <= i + query_start && id(document, b, min(i + query_start,
+     n_k + -1)) == id(document, b, j)
      x29 [b g m i e] = x27 + 1 == 0 ? 0 : x28 / (x27 + 1)
      out = x29
 
@@ -111,7 +112,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -664,9 +664,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -764,8 +765,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+    const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
+        /* of the tile of i */
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
         const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -832,33 +834,32 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query_g1, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+        /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
-            const ints_v4 r10 = t_9 % 256;
-            const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+            const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+            const ints_v4 r9 = t_8 % 256;
+            const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_12 = load_v4(score_2 + j * 272 + i);
-                const vec_v4 t_13 = score_2_12 * score_2_12;
-                const vec_v4 score_14 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
+                const vec_v4 score_2_11 = load_v4(score_2 + j * 272 + i);
+                const vec_v4 t_12 = score_2_11 * score_2_11;
+                const vec_v4 score_13 = load_v4(score + j * 272 + i);
+                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
+                    256)) / 256), mask_v4), t_12 * t_12, score_13 * score_13));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
-               score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+            /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+               n_k + -1)) == id(document, b, j)), score, 0.0f) */
+            const int64_t t_15 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                ints_v4 id_17 = t_16;
-                for (int lane = 0; lane < 16; lane++) id_17[lane] = id_at(document, id_17[lane], n_k);
-                const ints_v4 t_18 = id_17;
+                const ints_v4 t_14 = (i0 + i + lane_v4) + query_start;
+                ints_v4 id_16 = ((t_14 < t_15) & t_14) | (~(t_14 < t_15) & (t_15 - (ints_v4){0}));
+                for (int lane = 0; lane < 16; lane++) id_16[lane] = id_at(document, id_16[lane], n_k);
+                const ints_v4 t_17 = id_16;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 ==
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_14) & (t_17 ==
                         (document[j0 + j])), mask_v4), load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
@@ -879,20 +880,20 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
-            && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-            them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) <
+            j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that
+            see them */
             dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[16] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_19 = n_k - n_q;
-                const int64_t t_22 = document[j0 + j];
+                const int64_t t_19 = n_k - 1;
+                const int64_t t_21 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
-                    ints_v4 id_21 = t_20;
-                    for (int lane = 0; lane < 16; lane++) id_21[lane] = id_at(document, id_21[lane], n_k);
-                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_v4);
+                    const ints_v4 t_18 = (i0 + i + lane_v4) + query_start;
+                    ints_v4 id_20 = ((t_18 < t_19) & t_18) | (~(t_18 < t_19) & (t_19 - (ints_v4){0}));
+                    for (int lane = 0; lane < 16; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_18) & (id_20 == t_21), mask_v4);
                 }
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, in_region, i1 - i0);
             }
@@ -901,10 +902,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_23 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_24 = t_23 == 0.0f;
+        const vec_v4 t_22 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_23 = t_22 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_24, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_23));
+            store_v4(sum + e * 272 + i, pick_v4(t_23, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_22));
         }
     }
     /* out = sum, transposed back */
@@ -948,7 +949,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1138,10 +1139,11 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1170,10 +1172,11 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
-            const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
+            const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
+                n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1288,7 +1291,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
@@ -1351,18 +1354,18 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
-                    1) : 0) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b,
-                       j))) && ((chunk * 256) <= j), s ... */
-                    const int64_t t_24 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start
+                    + 1) : 0) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select(((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+                       n_k + -1)) == id(document, b, j))) && ((chunk  ... */
+                    const int64_t t_25 = n_k - 1;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_25 = (i0 + i + lane_v4) + t_24;
-                        ints_v4 id_26 = t_25;
+                        const ints_v4 t_24 = (i0 + i + lane_v4) + query_start;
+                        ints_v4 id_26 = ((t_24 < t_25) & t_24) | (~(t_24 < t_25) & (t_25 - (ints_v4){0}));
                         for (int lane = 0; lane < 16; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
                         const ints_v4 t_27 = id_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 ==
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((((j0 + j) <= t_24) & (t_27 ==
                                 (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4),
                                 load_v4(score + j * 64 + i), splat_v4(0.0f)));
                         }
@@ -1385,20 +1388,20 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ?
-                    (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                    (i0 + query_start + 1) : 0) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_28 = n_k - n_q;
+                        const int64_t t_29 = n_k - 1;
                         const int64_t t_31 = document[j0 + j];
                         const int t_32 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_29 = (i0 + i + lane_v4) + t_28;
-                            ints_v4 id_30 = t_29;
+                            const ints_v4 t_28 = (i0 + i + lane_v4) + query_start;
+                            ints_v4 id_30 = ((t_28 < t_29) & t_28) | (~(t_28 < t_29) & (t_29 - (ints_v4){0}));
                             for (int lane = 0; lane < 16; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            in_region[i / 16] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                            in_region[i / 16] = __builtin_convertvector((((j0 + j) <= t_28) & (id_30 == t_31)) &
                                 (-(int64_t)t_32), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
@@ -1406,12 +1409,13 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 } else
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
-               row_sum_from_state, 0.0 ... */
-            const int64_t t_33 = n_k - n_q;
+            /* sum = select(((row_sum + select(id(document, b, min(i + query_start, n_k + -1)) == id(document, b,
+               (chunk * 256) + -1), row_sum_ ... */
+            const int64_t t_33 = n_k - 1;
             const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                ints_v4 id_34 = (i0 + i + lane_v4) + t_33;
+                ints_v4 id_34 = ((((i0 + i + lane_v4) + query_start) < t_33) & ((i0 + i + lane_v4) + query_start)) |
+                    (~(((i0 + i + lane_v4) + query_start) < t_33) & (t_33 - (ints_v4){0}));
                 for (int lane = 0; lane < 16; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
                 const ints_v4 t_36 = id_34 == t_35;
                 const vec_v4 t_37 = (load_v4(row_sum + i) + pick_v4(__builtin_convertvector(t_36, mask_v4),
@@ -1469,7 +1473,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call 
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -1572,7 +1576,8 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1602,8 +1607,10 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, n_k - n_q, n_k);
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    const struct ids ids_0 = ids_of(document, min(query_start, n_k - 1), min(n_q + query_start - 1, n_k - 1) + 1);
+        /* of the tile of b */
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -1670,7 +1677,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
         dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot14_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_7 = j0 + j + lane_v4;
@@ -1680,25 +1687,25 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
                 const vec_v4 score_2_10 = load_v4(score_2 + r_q * 144 + j);
                 const vec_v4 t_11 = score_2_10 * score_2_10;
                 const vec_v4 score_12 = load_v4(score + r_q * 144 + j);
-                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_9, mask_v4), t_11 * t_11,
+                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_9, mask_v4), t_11 * t_11,
                     score_12 * score_12));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) { /* the tile is partly
-            outside the mask */
-            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (id(document, b,
-               (r_q % n_q) + (n_k - n_q)) == id(document, b, j)), score,  ... */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) { /* the tile is
+            partly outside the mask */
+            /* score = select((j <= ((r_q % n_q) + query_start)) && (id(document, b, min((r_q % n_q) + query_start,
+               n_k + -1)) == id(document,  ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_13 = j0 + j + lane_v4;
                 ints_v4 id_15 = t_13;
                 for (int lane = 0; lane < 16; lane++) id_15[lane] = id_at(document, id_15[lane], n_k);
                 const ints_v4 t_16 = id_15;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    const int64_t t_14 = (r_q % n_q) + n_k - n_q;
+                    const int64_t t_14 = (r_q % n_q) + query_start;
                     store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((t_13 <= t_14) & (id_at(document,
-                        (r_q % n_q) + n_k - n_q, n_k) == t_16), mask_v4), load_v4(score + r_q * 144 + j),
-                        splat_v4(0.0f)));
+                        min((r_q % n_q) + query_start, n_k - 1), n_k) == t_16), mask_v4),
+                        load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
                 }
             }
         }
@@ -1714,14 +1721,14 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
             dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_18 = (r_q % n_q) + n_k - n_q;
-                const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
+                const int64_t t_18 = (r_q % n_q) + query_start;
+                const int64_t t_19 = id_at(document, min((r_q % n_q) + query_start, n_k - 1), n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_17 = j0 + j + lane_v4;
                     ints_v4 id_20 = t_17;
@@ -2285,9 +2292,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2385,8 +2393,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+    const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
+        /* of the tile of i */
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
         const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -2453,33 +2462,32 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query_g1, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+        /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
-            const ints_v3 r10 = t_9 % 256;
-            const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+            const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+            const ints_v3 r9 = t_8 % 256;
+            const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_12 = load_v3(score_2 + j * 272 + i);
-                const vec_v3 t_13 = score_2_12 * score_2_12;
-                const vec_v3 score_14 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
+                const vec_v3 score_2_11 = load_v3(score_2 + j * 272 + i);
+                const vec_v3 t_12 = score_2_11 * score_2_11;
+                const vec_v3 score_13 = load_v3(score + j * 272 + i);
+                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
+                    256)) / 256), mask_v3), t_12 * t_12, score_13 * score_13));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
-               score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+            /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+               n_k + -1)) == id(document, b, j)), score, 0.0f) */
+            const int64_t t_15 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
-                ints_v3 id_17 = t_16;
-                for (int lane = 0; lane < 8; lane++) id_17[lane] = id_at(document, id_17[lane], n_k);
-                const ints_v3 t_18 = id_17;
+                const ints_v3 t_14 = (i0 + i + lane_v3) + query_start;
+                ints_v3 id_16 = ((t_14 < t_15) & t_14) | (~(t_14 < t_15) & (t_15 - (ints_v3){0}));
+                for (int lane = 0; lane < 8; lane++) id_16[lane] = id_at(document, id_16[lane], n_k);
+                const ints_v3 t_17 = id_16;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 ==
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_14) & (t_17 ==
                         (document[j0 + j])), mask_v3), load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
@@ -2500,20 +2508,20 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
-            && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-            them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) <
+            j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that
+            see them */
             dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[32] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_19 = n_k - n_q;
-                const int64_t t_22 = document[j0 + j];
+                const int64_t t_19 = n_k - 1;
+                const int64_t t_21 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
-                    ints_v3 id_21 = t_20;
-                    for (int lane = 0; lane < 8; lane++) id_21[lane] = id_at(document, id_21[lane], n_k);
-                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_v3);
+                    const ints_v3 t_18 = (i0 + i + lane_v3) + query_start;
+                    ints_v3 id_20 = ((t_18 < t_19) & t_18) | (~(t_18 < t_19) & (t_19 - (ints_v3){0}));
+                    for (int lane = 0; lane < 8; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_18) & (id_20 == t_21), mask_v3);
                 }
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, in_region, i1 - i0);
             }
@@ -2522,10 +2530,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_23 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_24 = t_23 == 0.0f;
+        const vec_v3 t_22 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_23 = t_22 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_24, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_23));
+            store_v3(sum + e * 272 + i, pick_v3(t_23, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_22));
         }
     }
     /* out = sum, transposed back */
@@ -2569,7 +2577,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2759,10 +2767,11 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2791,10 +2800,11 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
-            const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
+            const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
+                n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -2909,7 +2919,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
@@ -2972,18 +2982,18 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
-                    1) : 0) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b,
-                       j))) && ((chunk * 256) <= j), s ... */
-                    const int64_t t_24 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start
+                    + 1) : 0) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select(((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+                       n_k + -1)) == id(document, b, j))) && ((chunk  ... */
+                    const int64_t t_25 = n_k - 1;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_25 = (i0 + i + lane_v3) + t_24;
-                        ints_v3 id_26 = t_25;
+                        const ints_v3 t_24 = (i0 + i + lane_v3) + query_start;
+                        ints_v3 id_26 = ((t_24 < t_25) & t_24) | (~(t_24 < t_25) & (t_25 - (ints_v3){0}));
                         for (int lane = 0; lane < 8; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
                         const ints_v3 t_27 = id_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((((j0 + j) <= t_25) & (t_27 ==
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((((j0 + j) <= t_24) & (t_27 ==
                                 (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3),
                                 load_v3(score + j * 64 + i), splat_v3(0.0f)));
                         }
@@ -3006,20 +3016,20 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ?
-                    (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                    (i0 + query_start + 1) : 0) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_28 = n_k - n_q;
+                        const int64_t t_29 = n_k - 1;
                         const int64_t t_31 = document[j0 + j];
                         const int t_32 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_29 = (i0 + i + lane_v3) + t_28;
-                            ints_v3 id_30 = t_29;
+                            const ints_v3 t_28 = (i0 + i + lane_v3) + query_start;
+                            ints_v3 id_30 = ((t_28 < t_29) & t_28) | (~(t_28 < t_29) & (t_29 - (ints_v3){0}));
                             for (int lane = 0; lane < 8; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            in_region[i / 8] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                            in_region[i / 8] = __builtin_convertvector((((j0 + j) <= t_28) & (id_30 == t_31)) &
                                 (-(int64_t)t_32), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
@@ -3027,12 +3037,13 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 } else
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
-               row_sum_from_state, 0.0 ... */
-            const int64_t t_33 = n_k - n_q;
+            /* sum = select(((row_sum + select(id(document, b, min(i + query_start, n_k + -1)) == id(document, b,
+               (chunk * 256) + -1), row_sum_ ... */
+            const int64_t t_33 = n_k - 1;
             const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                ints_v3 id_34 = (i0 + i + lane_v3) + t_33;
+                ints_v3 id_34 = ((((i0 + i + lane_v3) + query_start) < t_33) & ((i0 + i + lane_v3) + query_start)) |
+                    (~(((i0 + i + lane_v3) + query_start) < t_33) & (t_33 - (ints_v3){0}));
                 for (int lane = 0; lane < 8; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
                 const ints_v3 t_36 = id_34 == t_35;
                 const vec_v3 t_37 = (load_v3(row_sum + i) + pick_v3(__builtin_convertvector(t_36, mask_v3),
@@ -3090,7 +3101,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -3193,7 +3204,8 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3223,8 +3235,10 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, n_k - n_q, n_k);
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    const struct ids ids_0 = ids_of(document, min(query_start, n_k - 1), min(n_q + query_start - 1, n_k - 1) + 1);
+        /* of the tile of b */
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -3291,7 +3305,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
         dot12_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot13_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_7 = j0 + j + lane_v3;
@@ -3301,25 +3315,25 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
                 const vec_v3 score_2_10 = load_v3(score_2 + r_q * 144 + j);
                 const vec_v3 t_11 = score_2_10 * score_2_10;
                 const vec_v3 score_12 = load_v3(score + r_q * 144 + j);
-                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_9, mask_v3), t_11 * t_11,
+                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_9, mask_v3), t_11 * t_11,
                     score_12 * score_12));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) { /* the tile is partly
-            outside the mask */
-            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (id(document, b,
-               (r_q % n_q) + (n_k - n_q)) == id(document, b, j)), score,  ... */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) { /* the tile is
+            partly outside the mask */
+            /* score = select((j <= ((r_q % n_q) + query_start)) && (id(document, b, min((r_q % n_q) + query_start,
+               n_k + -1)) == id(document,  ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_13 = j0 + j + lane_v3;
                 ints_v3 id_15 = t_13;
                 for (int lane = 0; lane < 8; lane++) id_15[lane] = id_at(document, id_15[lane], n_k);
                 const ints_v3 t_16 = id_15;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    const int64_t t_14 = (r_q % n_q) + n_k - n_q;
+                    const int64_t t_14 = (r_q % n_q) + query_start;
                     store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((t_13 <= t_14) & (id_at(document,
-                        (r_q % n_q) + n_k - n_q, n_k) == t_16), mask_v3), load_v3(score + r_q * 144 + j),
-                        splat_v3(0.0f)));
+                        min((r_q % n_q) + query_start, n_k - 1), n_k) == t_16), mask_v3),
+                        load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
                 }
             }
         }
@@ -3335,14 +3349,14 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
             dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_18 = (r_q % n_q) + n_k - n_q;
-                const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
+                const int64_t t_18 = (r_q % n_q) + query_start;
+                const int64_t t_19 = id_at(document, min((r_q % n_q) + query_start, n_k - 1), n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_17 = j0 + j + lane_v3;
                     ints_v3 id_20 = t_17;
@@ -3889,9 +3903,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3989,8 +4004,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+    const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
+        /* of the tile of i */
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
         const int64_t j1 = min(j0 + 144, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -4057,33 +4073,32 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         dot1_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query_g1, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+        /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
            256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_9 = (i0 + i + lane_any) + t_8;
-            const ints_any r10 = t_9 % 256;
-            const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+            const ints_any t_8 = (i0 + i + lane_any) + query_start;
+            const ints_any r9 = t_8 % 256;
+            const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_12 = load_any(score_2 + j * 144 + i);
-                const vec_any t_13 = score_2_12 * score_2_12;
-                const vec_any score_14 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
+                const vec_any score_2_11 = load_any(score_2 + j * 144 + i);
+                const vec_any t_12 = score_2_11 * score_2_11;
+                const vec_any score_13 = load_any(score + j * 144 + i);
+                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
+                    256)) / 256), mask_any), t_12 * t_12, score_13 * score_13));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1) { /* the tile is
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b, j)),
-               score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+            /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+               n_k + -1)) == id(document, b, j)), score, 0.0f) */
+            const int64_t t_15 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                ints_any id_17 = t_16;
-                for (int lane = 0; lane < 4; lane++) id_17[lane] = id_at(document, id_17[lane], n_k);
-                const ints_any t_18 = id_17;
+                const ints_any t_14 = (i0 + i + lane_any) + query_start;
+                ints_any id_16 = ((t_14 < t_15) & t_14) | (~(t_14 < t_15) & (t_15 - (ints_any){0}));
+                for (int lane = 0; lane < 4; lane++) id_16[lane] = id_at(document, id_16[lane], n_k);
+                const ints_any t_17 = id_16;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_16) & (t_18 ==
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_14) & (t_17 ==
                         (document[j0 + j])), mask_any), load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
@@ -4104,20 +4119,20 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q + 1) : 0) < j1)
-            && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-            them */
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) <
+            j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
             dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[32] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_19 = n_k - n_q;
-                const int64_t t_22 = document[j0 + j];
+                const int64_t t_19 = n_k - 1;
+                const int64_t t_21 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_20 = (i0 + i + lane_any) + t_19;
-                    ints_any id_21 = t_20;
-                    for (int lane = 0; lane < 4; lane++) id_21[lane] = id_at(document, id_21[lane], n_k);
-                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_any);
+                    const ints_any t_18 = (i0 + i + lane_any) + query_start;
+                    ints_any id_20 = ((t_18 < t_19) & t_18) | (~(t_18 < t_19) & (t_19 - (ints_any){0}));
+                    for (int lane = 0; lane < 4; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_18) & (id_20 == t_21), mask_any);
                 }
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, in_region, i1 - i0);
             }
@@ -4126,10 +4141,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_23 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_24 = t_23 == 0.0f;
+        const vec_any t_22 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_23 = t_22 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_24, splat_any(0.0f), load_any(sum + e * 144 + i) / t_23));
+            store_any(sum + e * 144 + i, pick_any(t_23, splat_any(0.0f), load_any(sum + e * 144 + i) / t_22));
         }
     }
     /* out = sum, transposed back */
@@ -4173,7 +4188,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4363,10 +4378,11 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4395,10 +4411,11 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
-            const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
+            const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
+                n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -4513,7 +4530,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
@@ -4576,18 +4593,18 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + n_k - n_q +
-                    1) : 0) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select(((j <= (i + (n_k - n_q))) && (id(document, b, i + (n_k - n_q)) == id(document, b,
-                       j))) && ((chunk * 256) <= j), s ... */
-                    const int64_t t_24 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start
+                    + 1) : 0) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select(((j <= (i + query_start)) && (id(document, b, min(i + query_start,
+                       n_k + -1)) == id(document, b, j))) && ((chunk  ... */
+                    const int64_t t_25 = n_k - 1;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_25 = (i0 + i + lane_any) + t_24;
-                        ints_any id_26 = t_25;
+                        const ints_any t_24 = (i0 + i + lane_any) + query_start;
+                        ints_any id_26 = ((t_24 < t_25) & t_24) | (~(t_24 < t_25) & (t_25 - (ints_any){0}));
                         for (int lane = 0; lane < 4; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
                         const ints_any t_27 = id_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector((((j0 + j) <= t_25) & (t_27
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector((((j0 + j) <= t_24) & (t_27
                                 == (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any),
                                 load_any(score + j * 64 + i), splat_any(0.0f)));
                         }
@@ -4610,20 +4627,20 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 }
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ?
-                    (i0 + n_k - n_q + 1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                    (i0 + query_start + 1) : 0) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_28 = n_k - n_q;
+                        const int64_t t_29 = n_k - 1;
                         const int64_t t_31 = document[j0 + j];
                         const int t_32 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_29 = (i0 + i + lane_any) + t_28;
-                            ints_any id_30 = t_29;
+                            const ints_any t_28 = (i0 + i + lane_any) + query_start;
+                            ints_any id_30 = ((t_28 < t_29) & t_28) | (~(t_28 < t_29) & (t_29 - (ints_any){0}));
                             for (int lane = 0; lane < 4; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            in_region[i / 4] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                            in_region[i / 4] = __builtin_convertvector((((j0 + j) <= t_28) & (id_30 == t_31)) &
                                 (-(int64_t)t_32), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
@@ -4631,12 +4648,13 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + select(id(document, b, i + (n_k - n_q)) == id(document, b, (chunk * 256) + -1),
-               row_sum_from_state, 0.0 ... */
-            const int64_t t_33 = n_k - n_q;
+            /* sum = select(((row_sum + select(id(document, b, min(i + query_start, n_k + -1)) == id(document, b,
+               (chunk * 256) + -1), row_sum_ ... */
+            const int64_t t_33 = n_k - 1;
             const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                ints_any id_34 = (i0 + i + lane_any) + t_33;
+                ints_any id_34 = ((((i0 + i + lane_any) + query_start) < t_33) & ((i0 + i + lane_any) + query_start)) |
+                    (~(((i0 + i + lane_any) + query_start) < t_33) & (t_33 - (ints_any){0}));
                 for (int lane = 0; lane < 4; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
                 const ints_any t_36 = id_34 == t_35;
                 const vec_any t_37 = (load_any(row_sum + i) + pick_any(__builtin_convertvector(t_36, mask_any),
@@ -4694,7 +4712,7 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -4797,7 +4815,8 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4827,8 +4846,10 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             }
         }
     }
-    const struct ids ids_0 = ids_of(document, n_k - n_q, n_k);
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    const struct ids ids_0 = ids_of(document, min(query_start, n_k - 1), min(n_q + query_start - 1, n_k - 1) + 1);
+        /* of the tile of b */
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
@@ -4895,7 +4916,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
         dot11_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot12_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_7 = j0 + j + lane_any;
@@ -4905,25 +4926,25 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
                 const vec_any score_2_10 = load_any(score_2 + r_q * 144 + j);
                 const vec_any t_11 = score_2_10 * score_2_10;
                 const vec_any score_12 = load_any(score + r_q * 144 + j);
-                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_9, mask_any), t_11 * t_11,
+                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_9, mask_any), t_11 * t_11,
                     score_12 * score_12));
             }
         }
-        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) { /* the tile is partly
-            outside the mask */
-            /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (id(document, b,
-               (r_q % n_q) + (n_k - n_q)) == id(document, b, j)), score,  ... */
+        if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) { /* the tile is
+            partly outside the mask */
+            /* score = select((j <= ((r_q % n_q) + query_start)) && (id(document, b, min((r_q % n_q) + query_start,
+               n_k + -1)) == id(document,  ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_13 = j0 + j + lane_any;
                 ints_any id_15 = t_13;
                 for (int lane = 0; lane < 4; lane++) id_15[lane] = id_at(document, id_15[lane], n_k);
                 const ints_any t_16 = id_15;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    const int64_t t_14 = (r_q % n_q) + n_k - n_q;
+                    const int64_t t_14 = (r_q % n_q) + query_start;
                     store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((t_13 <= t_14) & (id_at(document,
-                        (r_q % n_q) + n_k - n_q, n_k) == t_16), mask_any), load_any(score + r_q * 144 + j),
-                        splat_any(0.0f)));
+                        min((r_q % n_q) + query_start, n_k - 1), n_k) == t_16), mask_any),
+                        load_any(score + r_q * 144 + j), splat_any(0.0f)));
                 }
             }
         }
@@ -4939,14 +4960,14 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (n_k - n_q + 1) : 0) < j1) &&
+        if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_18 = (r_q % n_q) + n_k - n_q;
-                const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
+                const int64_t t_18 = (r_q % n_q) + query_start;
+                const int64_t t_19 = id_at(document, min((r_q % n_q) + query_start, n_k - 1), n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_17 = j0 + j + lane_any;
                     ints_any id_20 = t_17;
@@ -5067,6 +5088,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -5090,7 +5112,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 1018 && rows <= 64) return (struct version){.head = packed_documents_polysketch_few_v4, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1, .any_order = 1};
         if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v4, .tile = 0,
-            .own = 107264, .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+            .own = 107264, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
+            .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = packed_documents_polysketch_few_v4,
             .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1,
             .any_order = 1};
@@ -5103,7 +5126,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 1018 && rows <= 64) return (struct version){.head = packed_documents_polysketch_few_v3, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1, .any_order = 1};
         if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v3, .tile = 0,
-            .own = 107264, .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+            .own = 107264, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
+            .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = packed_documents_polysketch_few_v3,
             .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1,
             .any_order = 1};
@@ -5114,7 +5138,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 1018 && rows <= 64) return (struct version){.head = packed_documents_polysketch_few_any, .tile = 0,
         .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1, .any_order = 1};
     if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 107264,
-        .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = packed_documents_polysketch_few_any,
         .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1,
         .any_order = 1};
@@ -5224,6 +5248,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t packed_documents_polysketch_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5319,9 +5367,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int packed_documents_polysketch_forward(const struct attn_problem *problem,
     const struct packed_documents_polysketch_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5330,13 +5375,14 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2 || !params->document) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -23,8 +23,8 @@
      x15 [b g j c] = exp(x14 - x13)
      x16 [b g m i j] = sum over c of x9 * x15
      x17 [b g m i j] = x16 * 0.00390625
-     x18 [b g m i] = sum over j of x17 if j <= i + n_k - n_q
-     x19 [b g m i e] = sum over j of x17 * v if j <= i + n_k - n_q
+     x18 [b g m i] = sum over j of x17 if j <= i + query_start
+     x19 [b g m i e] = sum over j of x17 * v if j <= i + query_start
      x20 [b g m i e] = x18 == 0 ? 0 : x19 / x18
      out = x20
 
@@ -98,7 +98,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -637,9 +636,10 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -743,7 +743,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -788,7 +788,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -811,13 +811,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_6 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4),
+                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
                             load_v4(weight + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -857,12 +856,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
             /* weight_2 += exp2((query_3 + key_2) - row_max) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_8 = load_v4(row_max + i);
+                const vec_v4 row_max_7 = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v4 weight_2_in = (vec_v4){0};
                     vec_v4 weight_2_in_whole = (vec_v4){0};
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_2_in += exp2_v4((load_v4(query_3 + c * 32 + i) + (key_2[c * 96 + j])) - row_max_8);
+                        weight_2_in += exp2_v4((load_v4(query_3 + c * 32 + i) + (key_2[c * 96 + j])) - row_max_7);
                         if (c % 32 == 31) {
                             weight_2_in_whole += weight_2_in;
                             weight_2_in = (vec_v4){0};
@@ -880,22 +879,21 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-                const int64_t t_9 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                        store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                             load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_11 = load_v4(old_max + i);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_11);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_11);
+                const vec_v4 old_max_9 = load_v4(old_max + i);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_9);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_9);
             }
             /* row_sum += weight_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
@@ -913,16 +911,16 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
@@ -938,11 +936,11 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_13 = load_v4(row_sum + i);
-                const mask_v4 t_14 = row_sum_13 == 0.0f;
+                const vec_v4 row_sum_10 = load_v4(row_sum + i);
+                const mask_v4 t_11 = row_sum_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_14, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_13));
+                    store_v4(result + e * 32 + i, pick_v4(t_11, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_10));
                 }
             }
             /* out = result, transposed back */
@@ -990,7 +988,7 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1156,10 +1154,11 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1190,8 +1189,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -1287,7 +1286,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
@@ -1337,13 +1336,12 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_23 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, -INFINITY) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_24 = (i0 + i + lane_v4) + t_23;
+                        const ints_v4 t_23 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_24) &
+                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_23) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
                                 splat_v4(-INFINITY)));
                         }
@@ -1374,12 +1372,12 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
                 /* weight_2 += exp2((query_w + key_4) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_25 = load_v4(row_max + i);
+                    const vec_v4 row_max_24 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v4 weight_2_in = (vec_v4){0};
                         vec_v4 weight_2_in_whole = (vec_v4){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_v4((load_v4(query_w + c * 16 + i) + (key_4[c * 16 + j])) - row_max_25);
+                            weight_2_in += exp2_v4((load_v4(query_w + c * 16 + i) + (key_4[c * 16 + j])) - row_max_24);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_v4){0};
@@ -1395,13 +1393,12 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_26 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_27 = (i0 + i + lane_v4) + t_26;
+                        const ints_v4 t_25 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_27) &
+                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_25) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight_2 + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1409,9 +1406,9 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_28 = load_v4(old_max + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_28);
-                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_28);
+                    const vec_v4 old_max_26 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_26);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_26);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1422,17 +1419,16 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_29 = n_k - n_q;
-                        const int t_30 = (chunk * 16) <= (j0 + j);
+                        const int t_27 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_29)) &
-                                (-(int64_t)t_30), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_27), mask_v4);
                         }
                         add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                     }
@@ -1442,16 +1438,16 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_31 = load_v4(row_max + i);
-                const vec_v4 query_max_32 = load_v4(query_max + i);
-                const vec_v4 t_33 = max_nan_v4(row_max_31, query_max_32);
-                const vec_v4 t_34 = exp2_v4(row_max_31 - t_33);
-                const vec_v4 t_35 = exp2_v4(query_max_32 - t_33);
-                const vec_v4 t_36 = (load_v4(row_sum + i) * t_34) + (load_v4(row_sum_from_state + i) * t_35);
-                const mask_v4 t_37 = t_36 == 0.0f;
+                const vec_v4 row_max_28 = load_v4(row_max + i);
+                const vec_v4 query_max_29 = load_v4(query_max + i);
+                const vec_v4 t_30 = max_nan_v4(row_max_28, query_max_29);
+                const vec_v4 t_31 = exp2_v4(row_max_28 - t_30);
+                const vec_v4 t_32 = exp2_v4(query_max_29 - t_30);
+                const vec_v4 t_33 = (load_v4(row_sum + i) * t_31) + (load_v4(row_sum_from_state + i) * t_32);
+                const mask_v4 t_34 = t_33 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_37, splat_v4(0.0f),
-                        ((load_v4(sum + e * 16 + i) * t_34) + (load_v4(sum_from_state + e * 16 + i) * t_35)) / t_36));
+                    store_v4(sum + e * 16 + i, pick_v4(t_34, splat_v4(0.0f),
+                        ((load_v4(sum + e * 16 + i) * t_31) + (load_v4(sum_from_state + e * 16 + i) * t_32)) / t_33));
                 }
             }
             /* out = sum, transposed back */
@@ -1500,7 +1496,7 @@ TARGET_v4 APART void performer_positive_few_begin_v4(const struct call *call, in
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
@@ -1590,7 +1586,8 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1618,7 +1615,8 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1677,12 +1675,12 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_5 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(weight + r * 144 + j, pick_v4(__builtin_convertvector(t_5 <= ((r % n_q) + n_k - n_q),
+                    store_v4(weight + r * 144 + j, pick_v4(__builtin_convertvector(t_5 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(weight + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1735,12 +1733,12 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight_2 = select(j <= ((r % n_q) + (n_k - n_q)), weight_2, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight_2 = select(j <= ((r % n_q) + query_start), weight_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_6 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(weight_2 + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                    store_v4(weight_2 + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(weight_2 + r * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -1771,12 +1769,12 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             }
         }
         /* state[r][e] += sum over j of weight_2 * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot11_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
+                const int64_t t_7 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
                 }
@@ -2351,9 +2349,10 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2457,7 +2456,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -2502,7 +2501,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2525,13 +2524,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_6 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3),
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
                             load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -2571,12 +2569,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
             /* weight_2 += exp2((query_3 + key_2) - row_max) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_8 = load_v3(row_max + i);
+                const vec_v3 row_max_7 = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v3 weight_2_in = (vec_v3){0};
                     vec_v3 weight_2_in_whole = (vec_v3){0};
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_2_in += exp2_v3((load_v3(query_3 + c * 16 + i) + (key_2[c * 96 + j])) - row_max_8);
+                        weight_2_in += exp2_v3((load_v3(query_3 + c * 16 + i) + (key_2[c * 96 + j])) - row_max_7);
                         if (c % 32 == 31) {
                             weight_2_in_whole += weight_2_in;
                             weight_2_in = (vec_v3){0};
@@ -2594,22 +2592,21 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-                const int64_t t_9 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                        store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                             load_v3(weight_2 + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_11 = load_v3(old_max + i);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_11);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_11);
+                const vec_v3 old_max_9 = load_v3(old_max + i);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_9);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_9);
             }
             /* row_sum += weight_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2627,15 +2624,15 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                 }
@@ -2650,11 +2647,11 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_13 = load_v3(row_sum + i);
-                const mask_v3 t_14 = row_sum_13 == 0.0f;
+                const vec_v3 row_sum_10 = load_v3(row_sum + i);
+                const mask_v3 t_11 = row_sum_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_14, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_13));
+                    store_v3(result + e * 16 + i, pick_v3(t_11, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_10));
                 }
             }
             /* out = result, transposed back */
@@ -2702,7 +2699,7 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2875,10 +2872,11 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2909,8 +2907,8 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -3024,7 +3022,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
@@ -3083,13 +3081,12 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_23 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, -INFINITY) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_24 = (i0 + i + lane_v3) + t_23;
+                        const ints_v3 t_23 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_24) &
+                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_23) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
                                 splat_v3(-INFINITY)));
                         }
@@ -3130,12 +3127,12 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 /* weight_2 += exp2((query_w + key_4) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_25 = load_v3(row_max + i);
+                    const vec_v3 row_max_24 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v3 weight_2_in = (vec_v3){0};
                         vec_v3 weight_2_in_whole = (vec_v3){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_v3((load_v3(query_w + c * 16 + i) + (key_4[c * 16 + j])) - row_max_25);
+                            weight_2_in += exp2_v3((load_v3(query_w + c * 16 + i) + (key_4[c * 16 + j])) - row_max_24);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_v3){0};
@@ -3153,13 +3150,12 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         }
                     }
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_26 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_27 = (i0 + i + lane_v3) + t_26;
+                        const ints_v3 t_25 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_27) &
+                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_25) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight_2 + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
@@ -3167,9 +3163,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_28 = load_v3(old_max + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_28);
-                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_28);
+                    const vec_v3 old_max_26 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_26);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_26);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3187,18 +3183,17 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_29 = n_k - n_q;
-                        const int t_30 = (chunk * 16) <= (j0 + j);
+                        const int t_27 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_29)) &
-                                (-(int64_t)t_30), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_27), mask_v3);
                         }
                         add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                     }
@@ -3209,16 +3204,16 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_31 = load_v3(row_max + i);
-                const vec_v3 query_max_32 = load_v3(query_max + i);
-                const vec_v3 t_33 = max_nan_v3(row_max_31, query_max_32);
-                const vec_v3 t_34 = exp2_v3(row_max_31 - t_33);
-                const vec_v3 t_35 = exp2_v3(query_max_32 - t_33);
-                const vec_v3 t_36 = (load_v3(row_sum + i) * t_34) + (load_v3(row_sum_from_state + i) * t_35);
-                const mask_v3 t_37 = t_36 == 0.0f;
+                const vec_v3 row_max_28 = load_v3(row_max + i);
+                const vec_v3 query_max_29 = load_v3(query_max + i);
+                const vec_v3 t_30 = max_nan_v3(row_max_28, query_max_29);
+                const vec_v3 t_31 = exp2_v3(row_max_28 - t_30);
+                const vec_v3 t_32 = exp2_v3(query_max_29 - t_30);
+                const vec_v3 t_33 = (load_v3(row_sum + i) * t_31) + (load_v3(row_sum_from_state + i) * t_32);
+                const mask_v3 t_34 = t_33 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_37, splat_v3(0.0f),
-                        ((load_v3(sum + e * 16 + i) * t_34) + (load_v3(sum_from_state + e * 16 + i) * t_35)) / t_36));
+                    store_v3(sum + e * 16 + i, pick_v3(t_34, splat_v3(0.0f),
+                        ((load_v3(sum + e * 16 + i) * t_31) + (load_v3(sum_from_state + e * 16 + i) * t_32)) / t_33));
                 }
             }
             /* out = sum, transposed back */
@@ -3267,7 +3262,7 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
@@ -3357,7 +3352,8 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3385,7 +3381,8 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3444,12 +3441,12 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_5 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(weight + r * 144 + j, pick_v3(__builtin_convertvector(t_5 <= ((r % n_q) + n_k - n_q),
+                    store_v3(weight + r * 144 + j, pick_v3(__builtin_convertvector(t_5 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(weight + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -3502,12 +3499,12 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight_2 = select(j <= ((r % n_q) + (n_k - n_q)), weight_2, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight_2 = select(j <= ((r % n_q) + query_start), weight_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_6 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(weight_2 + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                    store_v3(weight_2 + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(weight_2 + r * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -3538,12 +3535,12 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             }
         }
         /* state[r][e] += sum over j of weight_2 * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
+                const int64_t t_7 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
                 }
@@ -4105,9 +4102,10 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4211,7 +4209,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -4256,7 +4254,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4279,13 +4277,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_6 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_7 = (i0 + i + lane_any) + t_6;
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any),
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
                             load_any(weight + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -4325,12 +4322,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
             /* weight_2 += exp2((query_3 + key_2) - row_max) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_8 = load_any(row_max + i);
+                const vec_any row_max_7 = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_any weight_2_in = (vec_any){0};
                     vec_any weight_2_in_whole = (vec_any){0};
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_2_in += exp2_any((load_any(query_3 + c * 16 + i) + (key_2[c * 96 + j])) - row_max_8);
+                        weight_2_in += exp2_any((load_any(query_3 + c * 16 + i) + (key_2[c * 96 + j])) - row_max_7);
                         if (c % 32 == 31) {
                             weight_2_in_whole += weight_2_in;
                             weight_2_in = (vec_any){0};
@@ -4348,22 +4345,21 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-                const int64_t t_9 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_10 = (i0 + i + lane_any) + t_9;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                        store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                             load_any(weight_2 + j * 16 + i), splat_any(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_11 = load_any(old_max + i);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_11);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_11);
+                const vec_any old_max_9 = load_any(old_max + i);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_9);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_9);
             }
             /* row_sum += weight_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4381,16 +4377,16 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                 }
@@ -4406,11 +4402,11 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_13 = load_any(row_sum + i);
-                const mask_any t_14 = row_sum_13 == 0.0f;
+                const vec_any row_sum_10 = load_any(row_sum + i);
+                const mask_any t_11 = row_sum_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_14, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_13));
+                    store_any(result + e * 16 + i, pick_any(t_11, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_10));
                 }
             }
             /* out = result, transposed back */
@@ -4458,7 +4454,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4631,10 +4627,11 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4665,8 +4662,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -4780,7 +4777,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
@@ -4839,13 +4836,12 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_23 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, -INFINITY) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_24 = (i0 + i + lane_any) + t_23;
+                        const ints_any t_23 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_24) &
+                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_23) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
                                 splat_any(-INFINITY)));
                         }
@@ -4886,13 +4882,13 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 /* weight_2 += exp2((query_w + key_4) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_25 = load_any(row_max + i);
+                    const vec_any row_max_24 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_any weight_2_in = (vec_any){0};
                         vec_any weight_2_in_whole = (vec_any){0};
                         for (int64_t c = 0; c < 256; c++) {
                             weight_2_in += exp2_any((load_any(query_w + c * 16 + i) + (key_4[c * 16 + j])) -
-                                row_max_25);
+                                row_max_24);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_any){0};
@@ -4910,13 +4906,12 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         }
                     }
                 }
-                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_26 = n_k - n_q;
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_27 = (i0 + i + lane_any) + t_26;
+                        const ints_any t_25 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_27) &
+                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_25) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight_2 + j * 16 + i),
                                 splat_any(0.0f)));
                         }
@@ -4924,9 +4919,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_28 = load_any(old_max + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_28);
-                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_28);
+                    const vec_any old_max_26 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_26);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_26);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4944,18 +4939,17 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_29 = n_k - n_q;
-                        const int t_30 = (chunk * 16) <= (j0 + j);
+                        const int t_27 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_29)) &
-                                (-(int64_t)t_30), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_27), mask_any);
                         }
                         add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                     }
@@ -4966,16 +4960,16 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_31 = load_any(row_max + i);
-                const vec_any query_max_32 = load_any(query_max + i);
-                const vec_any t_33 = max_nan_any(row_max_31, query_max_32);
-                const vec_any t_34 = exp2_any(row_max_31 - t_33);
-                const vec_any t_35 = exp2_any(query_max_32 - t_33);
-                const vec_any t_36 = (load_any(row_sum + i) * t_34) + (load_any(row_sum_from_state + i) * t_35);
-                const mask_any t_37 = t_36 == 0.0f;
+                const vec_any row_max_28 = load_any(row_max + i);
+                const vec_any query_max_29 = load_any(query_max + i);
+                const vec_any t_30 = max_nan_any(row_max_28, query_max_29);
+                const vec_any t_31 = exp2_any(row_max_28 - t_30);
+                const vec_any t_32 = exp2_any(query_max_29 - t_30);
+                const vec_any t_33 = (load_any(row_sum + i) * t_31) + (load_any(row_sum_from_state + i) * t_32);
+                const mask_any t_34 = t_33 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_37, splat_any(0.0f),
-                        ((load_any(sum + e * 16 + i) * t_34) + (load_any(sum_from_state + e * 16 + i) * t_35)) / t_36));
+                    store_any(sum + e * 16 + i, pick_any(t_34, splat_any(0.0f),
+                        ((load_any(sum + e * 16 + i) * t_31) + (load_any(sum_from_state + e * 16 + i) * t_32)) / t_33));
                 }
             }
             /* out = sum, transposed back */
@@ -5024,7 +5018,7 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
@@ -5114,7 +5108,8 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5142,7 +5137,8 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -5201,12 +5197,12 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_5 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(weight + r * 144 + j, pick_any(__builtin_convertvector(t_5 <= ((r % n_q) + n_k - n_q),
+                    store_any(weight + r * 144 + j, pick_any(__builtin_convertvector(t_5 <= ((r % n_q) + query_start),
                         mask_any), load_any(weight + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -5259,12 +5255,12 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight_2 = select(j <= ((r % n_q) + (n_k - n_q)), weight_2, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight_2 = select(j <= ((r % n_q) + query_start), weight_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_6 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(weight_2 + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + n_k - n_q),
+                    store_any(weight_2 + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_any), load_any(weight_2 + r * 144 + j), splat_any(0.0f)));
                 }
             }
@@ -5295,12 +5291,12 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             }
         }
         /* state[r][e] += sum over j of weight_2 * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
+                const int64_t t_7 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
                 }
@@ -5441,6 +5437,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -5463,7 +5460,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_v4, .tile = 0, .own = 184832,
             .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 45) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096,
-            .of_token = 16640, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+            .of_token = 16640, .in_keys = 1, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = performer_positive_few_v4, .tile = 0,
             .own = 184832, .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 614528, .of_pair = 128};
@@ -5474,7 +5471,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_v3, .tile = 0, .own = 184832,
             .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 45) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096,
-            .of_token = 16640, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+            .of_token = 16640, .in_keys = 1, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = performer_positive_few_v3, .tile = 0,
             .own = 184832, .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 598080, .of_pair = 128};
@@ -5483,7 +5480,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_any, .tile = 0, .own = 184832,
         .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
     if (n_k >= 45) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096,
-        .of_token = 16640, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+        .of_token = 16640, .in_keys = 1, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = performer_positive_few_any, .tile = 0,
         .own = 184832, .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 401472, .of_pair = 128};
@@ -5578,6 +5575,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t performer_positive_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5670,9 +5691,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5681,13 +5699,14 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -26,8 +26,8 @@
      x18 [b g m i j] = sum over c of x9 * x16
      x19 [b g m i j] = sum over c of x10 * x17
      x20 [b g m i j] = (x18 + x19) * exp(x6) * exp(x14) * 0.00390625
-     x21 [b g m i] = sum over j of x20 if j <= i + n_k - n_q
-     x22 [b g m i e] = sum over j of x20 * v if j <= i + n_k - n_q
+     x21 [b g m i] = sum over j of x20 if j <= i + query_start
+     x22 [b g m i e] = sum over j of x20 * v if j <= i + query_start
      x23 [b g m i e] = x21 == 0 ? 0 : x22 / x21
      out = x23
 
@@ -101,7 +101,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -671,9 +670,10 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -763,7 +763,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -813,7 +813,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over c of key_sin * query_sin */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_sin, query_sin, score);
             /* score_2[j][i] = sum over c of key_w * query_cos */
@@ -829,13 +829,12 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_11 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                    const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
                             load_v4(weight + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -867,28 +866,27 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
             /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_13 = load_v4(row_max + i);
+                const vec_v4 row_max_12 = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, exp2_v4(load_v4(weight + j * 32 + i) - row_max_13) * ((load_v4(score +
+                    store_v4(score + j * 32 + i, exp2_v4(load_v4(weight + j * 32 + i) - row_max_12) * ((load_v4(score +
                         j * 32 + i) + load_v4(score_2 + j * 32 + i)) * 0.00390625f));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_14 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
+                    const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_13, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_16 = load_v4(old_max + i);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_16);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_16);
+                const vec_v4 old_max_14 = load_v4(old_max + i);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_14);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_14);
             }
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
@@ -906,15 +904,15 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -929,11 +927,11 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_18 = load_v4(row_sum + i);
-                const mask_v4 t_19 = row_sum_18 == 0.0f;
+                const vec_v4 row_sum_15 = load_v4(row_sum + i);
+                const mask_v4 t_16 = row_sum_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_18));
+                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_15));
                 }
             }
             /* out = result, transposed back */
@@ -981,7 +979,7 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1162,10 +1160,11 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1199,8 +1198,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1305,7 +1304,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1360,13 +1359,12 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                    const int64_t t_32 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j), weight, -INFINITY) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_33 = (i0 + i + lane_v4) + t_32;
+                        const ints_v4 t_32 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_33) &
+                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_32) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(weight + j * 64 + i),
                                 splat_v4(-INFINITY)));
                         }
@@ -1393,19 +1391,18 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_34 = load_v4(row_max + i);
+                    const vec_v4 row_max_33 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_34) *
+                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_33) *
                             ((load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_35 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_36 = (i0 + i + lane_v4) + t_35;
+                        const ints_v4 t_34 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_36) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1413,9 +1410,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_37 = load_v4(old_max + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_37);
-                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_37);
+                    const vec_v4 old_max_35 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_35);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_35);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1433,18 +1430,17 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_38 = n_k - n_q;
-                        const int t_39 = (chunk * 64) <= (j0 + j);
+                        const int t_36 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_38)) &
-                                (-(int64_t)t_39), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_36), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1455,16 +1451,16 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_40 = load_v4(row_max + i);
-                const vec_v4 query_max_41 = load_v4(query_max + i);
-                const vec_v4 t_42 = max_nan_v4(row_max_40, query_max_41);
-                const vec_v4 t_43 = exp2_v4(row_max_40 - t_42);
-                const vec_v4 t_44 = exp2_v4(query_max_41 - t_42);
-                const vec_v4 t_45 = (load_v4(row_sum + i) * t_43) + (load_v4(row_sum_from_state + i) * t_44);
-                const mask_v4 t_46 = t_45 == 0.0f;
+                const vec_v4 row_max_37 = load_v4(row_max + i);
+                const vec_v4 query_max_38 = load_v4(query_max + i);
+                const vec_v4 t_39 = max_nan_v4(row_max_37, query_max_38);
+                const vec_v4 t_40 = exp2_v4(row_max_37 - t_39);
+                const vec_v4 t_41 = exp2_v4(query_max_38 - t_39);
+                const vec_v4 t_42 = (load_v4(row_sum + i) * t_40) + (load_v4(row_sum_from_state + i) * t_41);
+                const mask_v4 t_43 = t_42 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_46, splat_v4(0.0f),
-                        ((load_v4(sum + e * 64 + i) * t_43) + (load_v4(sum_from_state + e * 64 + i) * t_44)) / t_45));
+                    store_v4(sum + e * 64 + i, pick_v4(t_43, splat_v4(0.0f),
+                        ((load_v4(sum + e * 64 + i) * t_40) + (load_v4(sum_from_state + e * 64 + i) * t_41)) / t_42));
                 }
             }
             /* out = sum, transposed back */
@@ -1513,7 +1509,7 @@ TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
@@ -1596,7 +1592,8 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1628,7 +1625,8 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1683,12 +1681,12 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_10 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(weight + r * 144 + j, pick_v4(__builtin_convertvector(t_10 <= ((r % n_q) + n_k - n_q),
+                    store_v4(weight + r * 144 + j, pick_v4(__builtin_convertvector(t_10 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(weight + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1715,12 +1713,12 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
                     + r])) * ((load_v4(score + r * 144 + j) + load_v4(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_11 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_11 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_11 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -1751,12 +1749,12 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_12, mask_v4);
                 }
@@ -2379,9 +2377,10 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2471,7 +2470,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -2521,7 +2520,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over c of key_sin * query_sin */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
             /* score_2[j][i] = sum over c of key_w * query_cos */
@@ -2537,13 +2536,12 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_11 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                    const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
                             load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -2575,28 +2573,27 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
             /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_13 = load_v3(row_max + i);
+                const vec_v3 row_max_12 = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, exp2_v3(load_v3(weight + j * 16 + i) - row_max_13) * ((load_v3(score +
+                    store_v3(score + j * 16 + i, exp2_v3(load_v3(weight + j * 16 + i) - row_max_12) * ((load_v3(score +
                         j * 16 + i) + load_v3(score_2 + j * 16 + i)) * 0.00390625f));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_14 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
+                    const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_13, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_16 = load_v3(old_max + i);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_16);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_16);
+                const vec_v3 old_max_14 = load_v3(old_max + i);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_14);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_14);
             }
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2614,15 +2611,15 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2637,11 +2634,11 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_18 = load_v3(row_sum + i);
-                const mask_v3 t_19 = row_sum_18 == 0.0f;
+                const vec_v3 row_sum_15 = load_v3(row_sum + i);
+                const mask_v3 t_16 = row_sum_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_18));
+                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_15));
                 }
             }
             /* out = result, transposed back */
@@ -2689,7 +2686,7 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2870,10 +2867,11 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2907,8 +2905,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -3013,7 +3011,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -3068,13 +3066,12 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                    const int64_t t_32 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j), weight, -INFINITY) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_33 = (i0 + i + lane_v3) + t_32;
+                        const ints_v3 t_32 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_33) &
+                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_32) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(weight + j * 64 + i),
                                 splat_v3(-INFINITY)));
                         }
@@ -3107,19 +3104,18 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_34 = load_v3(row_max + i);
+                    const vec_v3 row_max_33 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_34) *
+                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_33) *
                             ((load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_35 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_36 = (i0 + i + lane_v3) + t_35;
+                        const ints_v3 t_34 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_36) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -3127,9 +3123,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_37 = load_v3(old_max + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_37);
-                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_37);
+                    const vec_v3 old_max_35 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_35);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_35);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3147,18 +3143,17 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_38 = n_k - n_q;
-                        const int t_39 = (chunk * 64) <= (j0 + j);
+                        const int t_36 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_38)) &
-                                (-(int64_t)t_39), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_36), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3169,16 +3164,16 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_40 = load_v3(row_max + i);
-                const vec_v3 query_max_41 = load_v3(query_max + i);
-                const vec_v3 t_42 = max_nan_v3(row_max_40, query_max_41);
-                const vec_v3 t_43 = exp2_v3(row_max_40 - t_42);
-                const vec_v3 t_44 = exp2_v3(query_max_41 - t_42);
-                const vec_v3 t_45 = (load_v3(row_sum + i) * t_43) + (load_v3(row_sum_from_state + i) * t_44);
-                const mask_v3 t_46 = t_45 == 0.0f;
+                const vec_v3 row_max_37 = load_v3(row_max + i);
+                const vec_v3 query_max_38 = load_v3(query_max + i);
+                const vec_v3 t_39 = max_nan_v3(row_max_37, query_max_38);
+                const vec_v3 t_40 = exp2_v3(row_max_37 - t_39);
+                const vec_v3 t_41 = exp2_v3(query_max_38 - t_39);
+                const vec_v3 t_42 = (load_v3(row_sum + i) * t_40) + (load_v3(row_sum_from_state + i) * t_41);
+                const mask_v3 t_43 = t_42 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_46, splat_v3(0.0f),
-                        ((load_v3(sum + e * 64 + i) * t_43) + (load_v3(sum_from_state + e * 64 + i) * t_44)) / t_45));
+                    store_v3(sum + e * 64 + i, pick_v3(t_43, splat_v3(0.0f),
+                        ((load_v3(sum + e * 64 + i) * t_40) + (load_v3(sum_from_state + e * 64 + i) * t_41)) / t_42));
                 }
             }
             /* out = sum, transposed back */
@@ -3227,7 +3222,7 @@ TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
@@ -3310,7 +3305,8 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3342,7 +3338,8 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3397,12 +3394,12 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_10 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(weight + r * 144 + j, pick_v3(__builtin_convertvector(t_10 <= ((r % n_q) + n_k - n_q),
+                    store_v3(weight + r * 144 + j, pick_v3(__builtin_convertvector(t_10 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(weight + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -3429,12 +3426,12 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                     + r])) * ((load_v3(score + r * 144 + j) + load_v3(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_11 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_11 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_11 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -3465,12 +3462,12 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_12, mask_v3);
                 }
@@ -4080,9 +4077,10 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4172,7 +4170,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -4222,7 +4220,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over c of key_sin * query_sin */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_sin, query_sin, score);
             /* score_2[j][i] = sum over c of key_w * query_cos */
@@ -4238,13 +4236,12 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_11 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                    const ints_any t_11 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
                             load_any(weight + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -4276,28 +4273,27 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
             /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_13 = load_any(row_max + i);
+                const vec_any row_max_12 = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, exp2_any(load_any(weight + j * 16 + i) - row_max_13) *
+                    store_any(score + j * 16 + i, exp2_any(load_any(weight + j * 16 + i) - row_max_12) *
                         ((load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i)) * 0.00390625f));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_14 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_15 = (i0 + i + lane_any) + t_14;
+                    const ints_any t_13 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_13, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_16 = load_any(old_max + i);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_16);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_16);
+                const vec_any old_max_14 = load_any(old_max + i);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_14);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_14);
             }
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4315,15 +4311,15 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4338,11 +4334,11 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_18 = load_any(row_sum + i);
-                const mask_any t_19 = row_sum_18 == 0.0f;
+                const vec_any row_sum_15 = load_any(row_sum + i);
+                const mask_any t_16 = row_sum_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_18));
+                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_15));
                 }
             }
             /* out = result, transposed back */
@@ -4388,7 +4384,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4567,10 +4563,11 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4604,8 +4601,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -4710,7 +4707,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -4765,13 +4762,12 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                    const int64_t t_32 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j), weight, -INFINITY) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_33 = (i0 + i + lane_any) + t_32;
+                        const ints_any t_32 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_33) &
+                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_32) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(weight + j * 64 + i),
                                 splat_any(-INFINITY)));
                         }
@@ -4804,19 +4800,18 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_34 = load_any(row_max + i);
+                    const vec_any row_max_33 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_34) *
+                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_33) *
                             ((load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_35 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_36 = (i0 + i + lane_any) + t_35;
+                        const ints_any t_34 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_36) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -4824,9 +4819,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_37 = load_any(old_max + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_37);
-                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_37);
+                    const vec_any old_max_35 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_35);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_35);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4844,18 +4839,17 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_38 = n_k - n_q;
-                        const int t_39 = (chunk * 64) <= (j0 + j);
+                        const int t_36 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_38)) &
-                                (-(int64_t)t_39), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_36), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4866,16 +4860,16 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_40 = load_any(row_max + i);
-                const vec_any query_max_41 = load_any(query_max + i);
-                const vec_any t_42 = max_nan_any(row_max_40, query_max_41);
-                const vec_any t_43 = exp2_any(row_max_40 - t_42);
-                const vec_any t_44 = exp2_any(query_max_41 - t_42);
-                const vec_any t_45 = (load_any(row_sum + i) * t_43) + (load_any(row_sum_from_state + i) * t_44);
-                const mask_any t_46 = t_45 == 0.0f;
+                const vec_any row_max_37 = load_any(row_max + i);
+                const vec_any query_max_38 = load_any(query_max + i);
+                const vec_any t_39 = max_nan_any(row_max_37, query_max_38);
+                const vec_any t_40 = exp2_any(row_max_37 - t_39);
+                const vec_any t_41 = exp2_any(query_max_38 - t_39);
+                const vec_any t_42 = (load_any(row_sum + i) * t_40) + (load_any(row_sum_from_state + i) * t_41);
+                const mask_any t_43 = t_42 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_46, splat_any(0.0f),
-                        ((load_any(sum + e * 64 + i) * t_43) + (load_any(sum_from_state + e * 64 + i) * t_44)) / t_45));
+                    store_any(sum + e * 64 + i, pick_any(t_43, splat_any(0.0f),
+                        ((load_any(sum + e * 64 + i) * t_40) + (load_any(sum_from_state + e * 64 + i) * t_41)) / t_42));
                 }
             }
             /* out = sum, transposed back */
@@ -4924,7 +4918,7 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
@@ -5007,7 +5001,8 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5039,7 +5034,8 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -5094,12 +5090,12 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_10 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(weight + r * 144 + j, pick_any(__builtin_convertvector(t_10 <= ((r % n_q) + n_k - n_q),
+                    store_any(weight + r * 144 + j, pick_any(__builtin_convertvector(t_10 <= ((r % n_q) + query_start),
                         mask_any), load_any(weight + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -5126,12 +5122,12 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                     4224 + r])) * ((load_any(score + r * 144 + j) + load_any(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_11 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_11 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_11 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
                 }
             }
@@ -5162,12 +5158,12 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_12, mask_any);
                 }
@@ -5308,6 +5304,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -5330,7 +5327,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
             .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856,
-            .of_token = 33280, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+            .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = performer_trig_few_v4, .tile = 0,
             .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 901120, .of_pair = 128};
@@ -5341,7 +5338,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
             .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856,
-            .of_token = 33280, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+            .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = performer_trig_few_v3, .tile = 0,
             .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 878592, .of_pair = 128};
@@ -5350,7 +5347,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288,
         .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
     if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856,
-        .of_token = 33280, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = performer_trig_few_any, .tile = 0,
         .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 548864, .of_pair = 128};
@@ -5445,6 +5442,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t performer_trig_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5537,9 +5558,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5548,13 +5566,14 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

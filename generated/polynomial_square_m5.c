@@ -14,8 +14,8 @@
      x6 [b g m i j] = (((((coefficients[5] * x4 + coefficients[4]) * x4 + coefficients[3]) * x4 + coefficients[2]) * x4
      + coefficients[1]) * x4 + coefficients[0]) * (((((coefficients[5] * x4 + coefficients[4]) * x4 + coefficients[3]) *
      x4 + coefficients[2]) * x4 + coefficients[1]) * x4 + coefficients[0])
-     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
-     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x7 [b g m i] = sum over j of x6 if j <= i + query_start
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
      out = x9
 
@@ -81,7 +81,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -667,9 +666,10 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -708,7 +708,7 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -730,13 +730,12 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_8 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(0.0f)));
                 }
             }
@@ -757,15 +756,15 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_10), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -774,10 +773,10 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_11 = load_v4(row_sum + i);
-        const mask_v4 t_12 = row_sum_11 == 0.0f;
+        const vec_v4 row_sum_9 = load_v4(row_sum + i);
+        const mask_v4 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
+            store_v4(sum + e * 64 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
@@ -795,7 +794,7 @@ TARGET_v4 APART void polynomial_square_m5_few_begin_v4(const struct call *call, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -854,7 +853,8 @@ TARGET_v4 APART void polynomial_square_m5_few_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -875,7 +875,8 @@ TARGET_v4 APART void polynomial_square_m5_few_keys_v4(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -897,12 +898,12 @@ TARGET_v4 APART void polynomial_square_m5_few_keys_v4(const struct call *call, i
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_8 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -919,12 +920,12 @@ TARGET_v4 APART void polynomial_square_m5_few_keys_v4(const struct call *call, i
             state_sum[(chunk - chunk0) * 4160 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                 }
@@ -1554,9 +1555,10 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1595,7 +1597,7 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1617,13 +1619,12 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_8 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(0.0f)));
                 }
             }
@@ -1644,15 +1645,14 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_10), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1661,10 +1661,10 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_11 = load_v3(row_sum + i);
-        const mask_v3 t_12 = row_sum_11 == 0.0f;
+        const vec_v3 row_sum_9 = load_v3(row_sum + i);
+        const mask_v3 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
+            store_v3(sum + e * 64 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
@@ -1682,7 +1682,7 @@ TARGET_v3 APART void polynomial_square_m5_few_begin_v3(const struct call *call, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1741,7 +1741,8 @@ TARGET_v3 APART void polynomial_square_m5_few_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1762,7 +1763,8 @@ TARGET_v3 APART void polynomial_square_m5_few_keys_v3(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1784,12 +1786,12 @@ TARGET_v3 APART void polynomial_square_m5_few_keys_v3(const struct call *call, i
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_8 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -1806,12 +1808,12 @@ TARGET_v3 APART void polynomial_square_m5_few_keys_v3(const struct call *call, i
             state_sum[(chunk - chunk0) * 4160 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                 }
@@ -2426,9 +2428,10 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2467,7 +2470,7 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -2490,13 +2493,12 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
                 }
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_8 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                         load_any(score + j * 64 + i), splat_any(0.0f)));
                 }
             }
@@ -2517,15 +2519,15 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_10), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2534,10 +2536,10 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_11 = load_any(row_sum + i);
-        const mask_any t_12 = row_sum_11 == 0.0f;
+        const vec_any row_sum_9 = load_any(row_sum + i);
+        const mask_any t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
+            store_any(sum + e * 64 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
@@ -2555,7 +2557,7 @@ APART void polynomial_square_m5_few_begin_any(const struct call *call, int64_t t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2614,7 +2616,8 @@ APART void polynomial_square_m5_few_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2635,7 +2638,8 @@ APART void polynomial_square_m5_few_keys_any(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2658,12 +2662,12 @@ APART void polynomial_square_m5_few_keys_any(const struct call *call, int64_t ta
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_8 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
                 }
             }
@@ -2680,12 +2684,12 @@ APART void polynomial_square_m5_few_keys_any(const struct call *call, int64_t ta
             state_sum[(chunk - chunk0) * 4160 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                 }
@@ -2803,6 +2807,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -2925,6 +2930,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t polynomial_square_m5_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3017,9 +3046,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int polynomial_square_m5_forward(const struct attn_problem *problem, const struct polynomial_square_m5_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3028,13 +3054,14 @@ int polynomial_square_m5_forward(const struct attn_problem *problem, const struc
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->coefficients) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

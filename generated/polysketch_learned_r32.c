@@ -112,8 +112,8 @@
      x104 [b g j r] = tanh(x85 * x103 * 0.17677669529663687) * 5.656854249492381
      x105 [b g m i j] = sum over r of x67 * x104
      x106 [b g m i j] = x105 * x105
-     x107 [b g m i] = sum over j of x106 if j <= i + n_k - n_q
-     x108 [b g m i e] = sum over j of x106 * v if j <= i + n_k - n_q
+     x107 [b g m i] = sum over j of x106 if j <= i + query_start
+     x108 [b g m i e] = sum over j of x106 * v if j <= i + query_start
      x109 [b g m i e] = x107 + 1 == 0 ? 0 : x108 / (x107 + 1)
      out = x109
 
@@ -187,7 +187,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -781,9 +780,10 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1108,7 +1108,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -1355,7 +1355,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot6_v4(round_up(i1 - i0, 16), j1 - j0, key_w3, query_14, score);
             /* score = score * score */
@@ -1367,13 +1367,12 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_47 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
+                    const ints_v4 t_47 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_47, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
@@ -1394,15 +1393,15 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -1417,10 +1416,10 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_51 = t_50 == 0.0f;
+                const vec_v4 t_48 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_49 = t_48 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_50));
+                    store_v4(result + e * 32 + i, pick_v4(t_49, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_48));
                 }
             }
             /* out = result, transposed back */
@@ -1466,7 +1465,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1829,10 +1828,11 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1902,8 +1902,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2198,7 +2198,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2449,13 +2449,12 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         }
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_73 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_74 = (i0 + i + lane_v4) + t_73;
+                        const ints_v4 t_73 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_74) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_73) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -2477,17 +2476,16 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot15_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_75 = n_k - n_q;
-                        const int t_76 = (chunk * 64) <= (j0 + j);
+                        const int t_74 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_75)) &
-                                (-(int64_t)t_76), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_74), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2497,11 +2495,11 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_77 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_78 = t_77 == 0.0f;
+                const vec_v4 t_75 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_76 = t_75 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_78, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_77));
+                    store_v4(sum + e * 64 + i, pick_v4(t_76, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_75));
                 }
             }
             /* out = sum, transposed back */
@@ -2520,7 +2518,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2597,13 +2595,13 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_80 = load_v4(key_sum + j) * 0.015625f;
+            const vec_v4 t_78 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_79 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new81 = k_tile_79 - t_80;
-                store_v4(k_tile + d * 64 + j, k_tile_new81);
-                key_sum_2_in += k_tile_new81 * k_tile_new81;
+                const vec_v4 k_tile_77 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new79 = k_tile_77 - t_78;
+                store_v4(k_tile + d * 64 + j, k_tile_new79);
+                key_sum_2_in += k_tile_new79 * k_tile_new79;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
@@ -2613,13 +2611,13 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_83 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_81 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_82 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new84 = k_tile_82 * t_83;
-                store_v4(k_tile + d * 64 + j, k_tile_new84);
-                key_sum_3_in += k_tile_new84;
+                const vec_v4 k_tile_80 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new82 = k_tile_80 * t_81;
+                store_v4(k_tile + d * 64 + j, k_tile_new82);
+                key_sum_3_in += k_tile_new82;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
         }
@@ -2629,13 +2627,13 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_86 = load_v4(key_sum_3 + j) * 0.015625f;
+            const vec_v4 t_84 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_85 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new87 = k_tile_85 - t_86;
-                store_v4(k_tile + d * 64 + j, k_tile_new87);
-                key_sum_4_in += k_tile_new87 * k_tile_new87;
+                const vec_v4 k_tile_83 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new85 = k_tile_83 - t_84;
+                store_v4(k_tile + d * 64 + j, k_tile_new85);
+                key_sum_4_in += k_tile_new85 * k_tile_new85;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
         }
@@ -2645,9 +2643,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_sum_4_88 = load_v4(key_sum_4 + j);
+            const vec_v4 key_sum_4_86 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_88) * sketch_g1_norm0_weight[d])
+                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_86) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -2657,9 +2655,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w0_89 = load_v4(key_w0 + h * 64 + j);
-                store_v4(key_w0 + h * 64 + j, (key_w0_89 * 0.5f) * (tanh_v4((key_w0_89 + (((key_w0_89 * key_w0_89) *
-                    key_w0_89) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w0_87 = load_v4(key_w0 + h * 64 + j);
+                store_v4(key_w0 + h * 64 + j, (key_w0_87 * 0.5f) * (tanh_v4((key_w0_87 + (((key_w0_87 * key_w0_87) *
+                    key_w0_87) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
@@ -2689,22 +2687,22 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* key_w1 = key_w1 - (key_sum_5 * 0.03125f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_91 = load_v4(key_sum_5 + j) * 0.03125f;
+            const vec_v4 t_89 = load_v4(key_sum_5 + j) * 0.03125f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_90 = load_v4(key_w1 + r * 64 + j);
-                const vec_v4 key_w1_new92 = key_w1_90 - t_91;
-                store_v4(key_w1 + r * 64 + j, key_w1_new92);
-                key_sum_6_in += key_w1_new92 * key_w1_new92;
+                const vec_v4 key_w1_88 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_new90 = key_w1_88 - t_89;
+                store_v4(key_w1 + r * 64 + j, key_w1_new90);
+                key_sum_6_in += key_w1_new90 * key_w1_new90;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
         }
         /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_93 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
+            const vec_v4 t_91 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_93) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_91) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -2714,18 +2712,18 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w2_94 = load_v4(key_w2 + h * 64 + j);
-                store_v4(key_w2 + h * 64 + j, (key_w2_94 * 0.5f) * (tanh_v4((key_w2_94 + (((key_w2_94 * key_w2_94) *
-                    key_w2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w2_92 = load_v4(key_w2 + h * 64 + j);
+                store_v4(key_w2 + h * 64 + j, (key_w2_92 * 0.5f) * (tanh_v4((key_w2_92 + (((key_w2_92 * key_w2_92) *
+                    key_w2_92) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
         dot10_v4(round_up(j1 - j0, 16), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_sum_4_95 = load_v4(key_sum_4 + j);
+            const vec_v4 key_sum_4_93 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_95) *
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_93) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -2735,9 +2733,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w0_2_96 = load_v4(key_w0_2 + h * 64 + j);
-                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_96 * 0.5f) * (tanh_v4((key_w0_2_96 + (((key_w0_2_96 *
-                    key_w0_2_96) * key_w0_2_96) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w0_2_94 = load_v4(key_w0_2 + h * 64 + j);
+                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_94 * 0.5f) * (tanh_v4((key_w0_2_94 + (((key_w0_2_94 *
+                    key_w0_2_94) * key_w0_2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
@@ -2767,22 +2765,22 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.03125f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_98 = load_v4(key_sum_7 + j) * 0.03125f;
+            const vec_v4 t_96 = load_v4(key_sum_7 + j) * 0.03125f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_2_97 = load_v4(key_w1_2 + r * 64 + j);
-                const vec_v4 key_w1_2_new99 = key_w1_2_97 - t_98;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new99);
-                key_sum_8_in += key_w1_2_new99 * key_w1_2_new99;
+                const vec_v4 key_w1_2_95 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_new97 = key_w1_2_95 - t_96;
+                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new97);
+                key_sum_8_in += key_w1_2_new97 * key_w1_2_new97;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
         }
         /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_100 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
+            const vec_v4 t_98 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_100) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_98) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -2792,9 +2790,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w2_2_101 = load_v4(key_w2_2 + h * 64 + j);
-                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_101 * 0.5f) * (tanh_v4((key_w2_2_101 + (((key_w2_2_101 *
-                    key_w2_2_101) * key_w2_2_101) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w2_2_99 = load_v4(key_w2_2 + h * 64 + j);
+                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_99 * 0.5f) * (tanh_v4((key_w2_2_99 + (((key_w2_2_99 *
+                    key_w2_2_99) * key_w2_2_99) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
@@ -2909,7 +2907,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
@@ -3213,7 +3211,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3267,7 +3266,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3518,12 +3518,12 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_42 = j0 + j + lane_v4;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_42 <= ((r_q % n_q) + n_k - n_q),
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_42 <= ((r_q % n_q) + query_start),
                         mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -3540,12 +3540,12 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot22_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_43 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_43 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_43, mask_v4);
                 }
@@ -4173,9 +4173,10 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4500,7 +4501,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -4747,7 +4748,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot6_v3(round_up(i1 - i0, 8), j1 - j0, key_w3, query_14, score);
             /* score = score * score */
@@ -4759,13 +4760,12 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_47 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
+                    const ints_v3 t_47 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_47, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
@@ -4786,15 +4786,15 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4809,10 +4809,10 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_51 = t_50 == 0.0f;
+                const vec_v3 t_48 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_49 = t_48 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_50));
+                    store_v3(result + e * 16 + i, pick_v3(t_49, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_48));
                 }
             }
             /* out = result, transposed back */
@@ -4858,7 +4858,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5221,10 +5221,11 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5294,8 +5295,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -5590,7 +5591,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -5841,13 +5842,12 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         }
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_73 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_74 = (i0 + i + lane_v3) + t_73;
+                        const ints_v3 t_73 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_74) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_73) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -5869,17 +5869,16 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot15_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_75 = n_k - n_q;
-                        const int t_76 = (chunk * 64) <= (j0 + j);
+                        const int t_74 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_75)) &
-                                (-(int64_t)t_76), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_74), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -5889,11 +5888,11 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_77 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_78 = t_77 == 0.0f;
+                const vec_v3 t_75 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_76 = t_75 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_78, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_77));
+                    store_v3(sum + e * 64 + i, pick_v3(t_76, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_75));
                 }
             }
             /* out = sum, transposed back */
@@ -5912,7 +5911,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5989,13 +5988,13 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_80 = load_v3(key_sum + j) * 0.015625f;
+            const vec_v3 t_78 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_79 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new81 = k_tile_79 - t_80;
-                store_v3(k_tile + d * 64 + j, k_tile_new81);
-                key_sum_2_in += k_tile_new81 * k_tile_new81;
+                const vec_v3 k_tile_77 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new79 = k_tile_77 - t_78;
+                store_v3(k_tile + d * 64 + j, k_tile_new79);
+                key_sum_2_in += k_tile_new79 * k_tile_new79;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
@@ -6005,13 +6004,13 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_83 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_81 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_82 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new84 = k_tile_82 * t_83;
-                store_v3(k_tile + d * 64 + j, k_tile_new84);
-                key_sum_3_in += k_tile_new84;
+                const vec_v3 k_tile_80 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new82 = k_tile_80 * t_81;
+                store_v3(k_tile + d * 64 + j, k_tile_new82);
+                key_sum_3_in += k_tile_new82;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
         }
@@ -6021,13 +6020,13 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_86 = load_v3(key_sum_3 + j) * 0.015625f;
+            const vec_v3 t_84 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_85 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new87 = k_tile_85 - t_86;
-                store_v3(k_tile + d * 64 + j, k_tile_new87);
-                key_sum_4_in += k_tile_new87 * k_tile_new87;
+                const vec_v3 k_tile_83 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new85 = k_tile_83 - t_84;
+                store_v3(k_tile + d * 64 + j, k_tile_new85);
+                key_sum_4_in += k_tile_new85 * k_tile_new85;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
         }
@@ -6037,9 +6036,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_sum_4_88 = load_v3(key_sum_4 + j);
+            const vec_v3 key_sum_4_86 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_88) * sketch_g1_norm0_weight[d])
+                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_86) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -6049,9 +6048,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w0_89 = load_v3(key_w0 + h * 64 + j);
-                store_v3(key_w0 + h * 64 + j, (key_w0_89 * 0.5f) * (tanh_v3((key_w0_89 + (((key_w0_89 * key_w0_89) *
-                    key_w0_89) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w0_87 = load_v3(key_w0 + h * 64 + j);
+                store_v3(key_w0 + h * 64 + j, (key_w0_87 * 0.5f) * (tanh_v3((key_w0_87 + (((key_w0_87 * key_w0_87) *
+                    key_w0_87) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
@@ -6081,22 +6080,22 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* key_w1 = key_w1 - (key_sum_5 * 0.03125f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_91 = load_v3(key_sum_5 + j) * 0.03125f;
+            const vec_v3 t_89 = load_v3(key_sum_5 + j) * 0.03125f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_90 = load_v3(key_w1 + r * 64 + j);
-                const vec_v3 key_w1_new92 = key_w1_90 - t_91;
-                store_v3(key_w1 + r * 64 + j, key_w1_new92);
-                key_sum_6_in += key_w1_new92 * key_w1_new92;
+                const vec_v3 key_w1_88 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_new90 = key_w1_88 - t_89;
+                store_v3(key_w1 + r * 64 + j, key_w1_new90);
+                key_sum_6_in += key_w1_new90 * key_w1_new90;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
         }
         /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_93 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
+            const vec_v3 t_91 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_93) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_91) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -6106,18 +6105,18 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w2_94 = load_v3(key_w2 + h * 64 + j);
-                store_v3(key_w2 + h * 64 + j, (key_w2_94 * 0.5f) * (tanh_v3((key_w2_94 + (((key_w2_94 * key_w2_94) *
-                    key_w2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w2_92 = load_v3(key_w2 + h * 64 + j);
+                store_v3(key_w2 + h * 64 + j, (key_w2_92 * 0.5f) * (tanh_v3((key_w2_92 + (((key_w2_92 * key_w2_92) *
+                    key_w2_92) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
         dot10_v3(round_up(j1 - j0, 8), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_sum_4_95 = load_v3(key_sum_4 + j);
+            const vec_v3 key_sum_4_93 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_95) *
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_93) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -6127,9 +6126,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w0_2_96 = load_v3(key_w0_2 + h * 64 + j);
-                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_96 * 0.5f) * (tanh_v3((key_w0_2_96 + (((key_w0_2_96 *
-                    key_w0_2_96) * key_w0_2_96) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w0_2_94 = load_v3(key_w0_2 + h * 64 + j);
+                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_94 * 0.5f) * (tanh_v3((key_w0_2_94 + (((key_w0_2_94 *
+                    key_w0_2_94) * key_w0_2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
@@ -6159,22 +6158,22 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.03125f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_98 = load_v3(key_sum_7 + j) * 0.03125f;
+            const vec_v3 t_96 = load_v3(key_sum_7 + j) * 0.03125f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_2_97 = load_v3(key_w1_2 + r * 64 + j);
-                const vec_v3 key_w1_2_new99 = key_w1_2_97 - t_98;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new99);
-                key_sum_8_in += key_w1_2_new99 * key_w1_2_new99;
+                const vec_v3 key_w1_2_95 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_new97 = key_w1_2_95 - t_96;
+                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new97);
+                key_sum_8_in += key_w1_2_new97 * key_w1_2_new97;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
         }
         /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_100 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
+            const vec_v3 t_98 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_100) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_98) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -6184,9 +6183,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w2_2_101 = load_v3(key_w2_2 + h * 64 + j);
-                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_101 * 0.5f) * (tanh_v3((key_w2_2_101 + (((key_w2_2_101 *
-                    key_w2_2_101) * key_w2_2_101) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w2_2_99 = load_v3(key_w2_2 + h * 64 + j);
+                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_99 * 0.5f) * (tanh_v3((key_w2_2_99 + (((key_w2_2_99 *
+                    key_w2_2_99) * key_w2_2_99) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
@@ -6301,7 +6300,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
@@ -6605,7 +6604,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6659,7 +6659,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -6910,12 +6911,12 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_42 = j0 + j + lane_v3;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_42 <= ((r_q % n_q) + n_k - n_q),
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_42 <= ((r_q % n_q) + query_start),
                         mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -6932,12 +6933,12 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_43 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_43 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_43, mask_v3);
                 }
@@ -7553,9 +7554,10 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7880,7 +7882,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -8127,7 +8129,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot6_any(round_up(i1 - i0, 4), j1 - j0, key_w3, query_14, score);
             /* score = score * score */
@@ -8139,13 +8141,12 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_47 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_48 = (i0 + i + lane_any) + t_47;
+                    const ints_any t_47 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_47, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
@@ -8166,15 +8167,15 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -8189,10 +8190,10 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_50 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_51 = t_50 == 0.0f;
+                const vec_any t_48 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_49 = t_48 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 16 + i) / t_50));
+                    store_any(result + e * 16 + i, pick_any(t_49, splat_any(0.0f), load_any(sum + e * 16 + i) / t_48));
                 }
             }
             /* out = result, transposed back */
@@ -8238,7 +8239,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8601,10 +8602,11 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8674,8 +8676,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -8970,7 +8972,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -9221,13 +9223,12 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         }
                     }
                 }
-                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_73 = n_k - n_q;
+                if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_74 = (i0 + i + lane_any) + t_73;
+                        const ints_any t_73 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_74) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_73) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -9249,17 +9250,16 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot15_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_75 = n_k - n_q;
-                        const int t_76 = (chunk * 64) <= (j0 + j);
+                        const int t_74 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_75)) &
-                                (-(int64_t)t_76), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_74), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -9269,11 +9269,11 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_77 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_78 = t_77 == 0.0f;
+                const vec_any t_75 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_76 = t_75 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_78, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_77));
+                    store_any(sum + e * 64 + i, pick_any(t_76, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_75));
                 }
             }
             /* out = sum, transposed back */
@@ -9292,7 +9292,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -9369,13 +9369,13 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_80 = load_any(key_sum + j) * 0.015625f;
+            const vec_any t_78 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_79 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new81 = k_tile_79 - t_80;
-                store_any(k_tile + d * 64 + j, k_tile_new81);
-                key_sum_2_in += k_tile_new81 * k_tile_new81;
+                const vec_any k_tile_77 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new79 = k_tile_77 - t_78;
+                store_any(k_tile + d * 64 + j, k_tile_new79);
+                key_sum_2_in += k_tile_new79 * k_tile_new79;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
@@ -9385,13 +9385,13 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_83 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_81 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_82 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new84 = k_tile_82 * t_83;
-                store_any(k_tile + d * 64 + j, k_tile_new84);
-                key_sum_3_in += k_tile_new84;
+                const vec_any k_tile_80 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new82 = k_tile_80 * t_81;
+                store_any(k_tile + d * 64 + j, k_tile_new82);
+                key_sum_3_in += k_tile_new82;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
         }
@@ -9401,13 +9401,13 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_86 = load_any(key_sum_3 + j) * 0.015625f;
+            const vec_any t_84 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_85 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new87 = k_tile_85 - t_86;
-                store_any(k_tile + d * 64 + j, k_tile_new87);
-                key_sum_4_in += k_tile_new87 * k_tile_new87;
+                const vec_any k_tile_83 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new85 = k_tile_83 - t_84;
+                store_any(k_tile + d * 64 + j, k_tile_new85);
+                key_sum_4_in += k_tile_new85 * k_tile_new85;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
         }
@@ -9417,9 +9417,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_sum_4_88 = load_any(key_sum_4 + j);
+            const vec_any key_sum_4_86 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_88) *
+                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_86) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -9429,9 +9429,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w0_89 = load_any(key_w0 + h * 64 + j);
-                store_any(key_w0 + h * 64 + j, (key_w0_89 * 0.5f) * (tanh_any((key_w0_89 + (((key_w0_89 * key_w0_89) *
-                    key_w0_89) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w0_87 = load_any(key_w0 + h * 64 + j);
+                store_any(key_w0 + h * 64 + j, (key_w0_87 * 0.5f) * (tanh_any((key_w0_87 + (((key_w0_87 * key_w0_87) *
+                    key_w0_87) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
@@ -9461,22 +9461,22 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* key_w1 = key_w1 - (key_sum_5 * 0.03125f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_91 = load_any(key_sum_5 + j) * 0.03125f;
+            const vec_any t_89 = load_any(key_sum_5 + j) * 0.03125f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_90 = load_any(key_w1 + r * 64 + j);
-                const vec_any key_w1_new92 = key_w1_90 - t_91;
-                store_any(key_w1 + r * 64 + j, key_w1_new92);
-                key_sum_6_in += key_w1_new92 * key_w1_new92;
+                const vec_any key_w1_88 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_new90 = key_w1_88 - t_89;
+                store_any(key_w1 + r * 64 + j, key_w1_new90);
+                key_sum_6_in += key_w1_new90 * key_w1_new90;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
         }
         /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_93 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
+            const vec_any t_91 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_93) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_91) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -9486,18 +9486,18 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w2_94 = load_any(key_w2 + h * 64 + j);
-                store_any(key_w2 + h * 64 + j, (key_w2_94 * 0.5f) * (tanh_any((key_w2_94 + (((key_w2_94 * key_w2_94) *
-                    key_w2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w2_92 = load_any(key_w2 + h * 64 + j);
+                store_any(key_w2 + h * 64 + j, (key_w2_92 * 0.5f) * (tanh_any((key_w2_92 + (((key_w2_92 * key_w2_92) *
+                    key_w2_92) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
         dot10_any(round_up(j1 - j0, 4), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_sum_4_95 = load_any(key_sum_4 + j);
+            const vec_any key_sum_4_93 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_95) *
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_93) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -9507,9 +9507,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w0_2_96 = load_any(key_w0_2 + h * 64 + j);
-                store_any(key_w0_2 + h * 64 + j, (key_w0_2_96 * 0.5f) * (tanh_any((key_w0_2_96 + (((key_w0_2_96 *
-                    key_w0_2_96) * key_w0_2_96) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w0_2_94 = load_any(key_w0_2 + h * 64 + j);
+                store_any(key_w0_2 + h * 64 + j, (key_w0_2_94 * 0.5f) * (tanh_any((key_w0_2_94 + (((key_w0_2_94 *
+                    key_w0_2_94) * key_w0_2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
@@ -9539,22 +9539,22 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.03125f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_98 = load_any(key_sum_7 + j) * 0.03125f;
+            const vec_any t_96 = load_any(key_sum_7 + j) * 0.03125f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_2_97 = load_any(key_w1_2 + r * 64 + j);
-                const vec_any key_w1_2_new99 = key_w1_2_97 - t_98;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new99);
-                key_sum_8_in += key_w1_2_new99 * key_w1_2_new99;
+                const vec_any key_w1_2_95 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_new97 = key_w1_2_95 - t_96;
+                store_any(key_w1_2 + r * 64 + j, key_w1_2_new97);
+                key_sum_8_in += key_w1_2_new97 * key_w1_2_new97;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
         }
         /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_100 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
+            const vec_any t_98 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_100) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_98) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -9564,9 +9564,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w2_2_101 = load_any(key_w2_2 + h * 64 + j);
-                store_any(key_w2_2 + h * 64 + j, (key_w2_2_101 * 0.5f) * (tanh_any((key_w2_2_101 + (((key_w2_2_101 *
-                    key_w2_2_101) * key_w2_2_101) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w2_2_99 = load_any(key_w2_2 + h * 64 + j);
+                store_any(key_w2_2 + h * 64 + j, (key_w2_2_99 * 0.5f) * (tanh_any((key_w2_2_99 + (((key_w2_2_99 *
+                    key_w2_2_99) * key_w2_2_99) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
@@ -9681,7 +9681,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
@@ -9985,7 +9985,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -10039,7 +10040,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -10290,13 +10292,13 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_42 = j0 + j + lane_any;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_42 <= ((r_q % n_q) + n_k - n_q),
-                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_42 <= ((r_q % n_q) +
+                        query_start), mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
                 }
             }
         }
@@ -10312,12 +10314,12 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot22_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_43 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_43 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_43, mask_any);
                 }
@@ -10435,6 +10437,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -10457,7 +10460,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_v4, .tile = 0,
             .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 156928,
-            .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+            .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r32_few_v4,
             .tile = 0, .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 329984, .of_pair = 128};
@@ -10468,7 +10471,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_v3, .tile = 0,
             .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 156928,
-            .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+            .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r32_few_v3,
             .tile = 0, .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 333952, .of_pair = 128};
@@ -10477,7 +10480,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_any, .tile = 0,
         .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 156928,
-        .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r32_few_any, .tile = 0,
         .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 251008, .of_pair = 128};
@@ -10567,6 +10570,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t polysketch_learned_r32_workspace(const struct attn_problem *problem)
@@ -10661,9 +10688,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int polysketch_learned_r32_forward(const struct attn_problem *problem,
     const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -10672,7 +10696,6 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 ||
@@ -10682,8 +10705,10 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem,
         !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
         !params->sketch_g2_w3) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

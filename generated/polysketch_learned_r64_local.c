@@ -112,9 +112,9 @@
      x104 [b g j r] = tanh(x85 * x103 * 0.125) * 8
      x105 [b g m i j] = sum over r of x67 * x104
      x106 [b g m i j] = sum over d of x14 * x8
-     x107 [b g m i j] = floor((i + n_k - n_q) / 256) == floor(j / 256) ? x106 * x106 * (x106 * x106) : x105 * x105
-     x108 [b g m i] = sum over j of x107 if j <= i + n_k - n_q
-     x109 [b g m i e] = sum over j of x107 * v if j <= i + n_k - n_q
+     x107 [b g m i j] = floor((i + query_start) / 256) == floor(j / 256) ? x106 * x106 * (x106 * x106) : x105 * x105
+     x108 [b g m i] = sum over j of x107 if j <= i + query_start
+     x109 [b g m i e] = sum over j of x107 * v if j <= i + query_start
      x110 [b g m i e] = x108 + 1 == 0 ? 0 : x109 / (x108 + 1)
      out = x110
 
@@ -192,7 +192,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -760,9 +759,10 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1148,7 +1148,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -1445,33 +1445,31 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot4_v4(round_up(i1 - i0, 16), j1 - j0, key_w3, query_14, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot4_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
                256)) / 256), (score_2 * score_ ... */
-            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_44 = (i0 + i + lane_v4) + t_43;
-                const ints_v4 r45 = t_44 % 256;
-                const ints_v4 t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_v4 t_43 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 r44 = t_43 % 256;
+                const ints_v4 t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_2_47 = load_v4(score_2 + j * 32 + i);
-                    const vec_v4 t_48 = score_2_47 * score_2_47;
-                    const vec_v4 score_49 = load_v4(score + j * 32 + i);
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v4), t_48 * t_48, score_49 * score_49));
+                    const vec_v4 score_2_46 = load_v4(score_2 + j * 32 + i);
+                    const vec_v4 t_47 = score_2_46 * score_2_46;
+                    const vec_v4 score_48 = load_v4(score + j * 32 + i);
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_47 * t_47, score_48 * score_48));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_50 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_51 = (i0 + i + lane_v4) + t_50;
+                    const ints_v4 t_49 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_51, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_49, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
@@ -1492,15 +1490,15 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_52), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -1515,10 +1513,10 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_53 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_54 = t_53 == 0.0f;
+                const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_51 = t_50 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_54, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_53));
+                    store_v4(result + e * 32 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_50));
                 }
             }
             /* out = result, transposed back */
@@ -1564,7 +1562,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1989,10 +1987,11 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2052,8 +2051,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
     float *const q_tile = (float *)(void *)(part->work + 213504); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2398,7 +2397,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2458,13 +2457,12 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
-                    const int64_t t_54 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_55 = (i0 + i + lane_v4) + t_54;
+                        const ints_v4 t_54 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_55) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_54) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -2486,17 +2484,16 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_56 = n_k - n_q;
-                        const int t_57 = (chunk * 256) <= (j0 + j);
+                        const int t_55 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_56)) &
-                                (-(int64_t)t_57), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_55), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2506,11 +2503,11 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_58 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_59 = t_58 == 0.0f;
+                const vec_v4 t_56 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_57 = t_56 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_59, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_58));
+                    store_v4(sum + e * 64 + i, pick_v4(t_57, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_56));
                 }
             }
             /* out = sum, transposed back */
@@ -2559,7 +2556,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
@@ -2863,7 +2860,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2924,7 +2922,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3217,7 +3216,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
         dot16_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot16_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_40 = j0 + j + lane_v4;
@@ -3227,17 +3226,17 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                 const vec_v4 score_2_43 = load_v4(score_2 + r_q * 144 + j);
                 const vec_v4 t_44 = score_2_43 * score_2_43;
                 const vec_v4 score_45 = load_v4(score + r_q * 144 + j);
-                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_42, mask_v4), t_44 * t_44,
+                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_42, mask_v4), t_44 * t_44,
                     score_45 * score_45));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_46 = j0 + j + lane_v4;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_46 <= ((r_q % n_q) + n_k - n_q),
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_46 <= ((r_q % n_q) + query_start),
                         mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -3254,12 +3253,12 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_47 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_47 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_47, mask_v4);
                 }
@@ -3861,9 +3860,10 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4249,7 +4249,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -4546,33 +4546,31 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot4_v3(round_up(i1 - i0, 8), j1 - j0, key_w3, query_14, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot4_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
                256)) / 256), (score_2 * score_ ... */
-            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_44 = (i0 + i + lane_v3) + t_43;
-                const ints_v3 r45 = t_44 % 256;
-                const ints_v3 t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_v3 t_43 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 r44 = t_43 % 256;
+                const ints_v3 t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_2_47 = load_v3(score_2 + j * 16 + i);
-                    const vec_v3 t_48 = score_2_47 * score_2_47;
-                    const vec_v3 score_49 = load_v3(score + j * 16 + i);
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v3), t_48 * t_48, score_49 * score_49));
+                    const vec_v3 score_2_46 = load_v3(score_2 + j * 16 + i);
+                    const vec_v3 t_47 = score_2_46 * score_2_46;
+                    const vec_v3 score_48 = load_v3(score + j * 16 + i);
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_47 * t_47, score_48 * score_48));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_50 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_51 = (i0 + i + lane_v3) + t_50;
+                    const ints_v3 t_49 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_51, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_49, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
@@ -4593,15 +4591,15 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_52), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4616,10 +4614,10 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_53 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_54 = t_53 == 0.0f;
+                const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_51 = t_50 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_54, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_53));
+                    store_v3(result + e * 16 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_50));
                 }
             }
             /* out = result, transposed back */
@@ -4665,7 +4663,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5090,10 +5088,11 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5153,8 +5152,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
     float *const q_tile = (float *)(void *)(part->work + 213504); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -5499,7 +5498,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -5559,13 +5558,12 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
-                    const int64_t t_54 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_55 = (i0 + i + lane_v3) + t_54;
+                        const ints_v3 t_54 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_55) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_54) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -5587,17 +5585,16 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_56 = n_k - n_q;
-                        const int t_57 = (chunk * 256) <= (j0 + j);
+                        const int t_55 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_56)) &
-                                (-(int64_t)t_57), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_55), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -5607,11 +5604,11 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_58 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_59 = t_58 == 0.0f;
+                const vec_v3 t_56 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_57 = t_56 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_59, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_58));
+                    store_v3(sum + e * 64 + i, pick_v3(t_57, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_56));
                 }
             }
             /* out = sum, transposed back */
@@ -5660,7 +5657,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
@@ -5964,7 +5961,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6025,7 +6023,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -6318,7 +6317,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         dot16_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot16_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_40 = j0 + j + lane_v3;
@@ -6328,17 +6327,17 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 const vec_v3 score_2_43 = load_v3(score_2 + r_q * 144 + j);
                 const vec_v3 t_44 = score_2_43 * score_2_43;
                 const vec_v3 score_45 = load_v3(score + r_q * 144 + j);
-                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_42, mask_v3), t_44 * t_44,
+                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_42, mask_v3), t_44 * t_44,
                     score_45 * score_45));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_46 = j0 + j + lane_v3;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_46 <= ((r_q % n_q) + n_k - n_q),
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_46 <= ((r_q % n_q) + query_start),
                         mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -6355,12 +6354,12 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_47 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_47 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_47, mask_v3);
                 }
@@ -6950,9 +6949,10 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7338,7 +7338,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -7635,33 +7635,31 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot4_any(round_up(i1 - i0, 4), j1 - j0, key_w3, query_14, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot4_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
                256)) / 256), (score_2 * score_ ... */
-            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_44 = (i0 + i + lane_any) + t_43;
-                const ints_any r45 = t_44 % 256;
-                const ints_any t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_any t_43 = (i0 + i + lane_any) + query_start;
+                const ints_any r44 = t_43 % 256;
+                const ints_any t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_2_47 = load_any(score_2 + j * 16 + i);
-                    const vec_any t_48 = score_2_47 * score_2_47;
-                    const vec_any score_49 = load_any(score + j * 16 + i);
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 +
-                        j, 256)) / 256), mask_any), t_48 * t_48, score_49 * score_49));
+                    const vec_any score_2_46 = load_any(score_2 + j * 16 + i);
+                    const vec_any t_47 = score_2_46 * score_2_46;
+                    const vec_any score_48 = load_any(score + j * 16 + i);
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 +
+                        j, 256)) / 256), mask_any), t_47 * t_47, score_48 * score_48));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_50 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_51 = (i0 + i + lane_any) + t_50;
+                    const ints_any t_49 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_51, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_49, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
@@ -7682,15 +7680,15 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_52), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -7705,10 +7703,10 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_53 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_54 = t_53 == 0.0f;
+                const vec_any t_50 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_51 = t_50 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_54, splat_any(0.0f), load_any(sum + e * 16 + i) / t_53));
+                    store_any(result + e * 16 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 16 + i) / t_50));
                 }
             }
             /* out = result, transposed back */
@@ -7754,7 +7752,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8179,10 +8177,11 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8242,8 +8241,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
     float *const q_tile = (float *)(void *)(part->work + 213504); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -8588,7 +8587,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -8648,13 +8647,12 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
-                    const int64_t t_54 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_55 = (i0 + i + lane_any) + t_54;
+                        const ints_any t_54 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_55) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_54) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -8676,17 +8674,16 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_56 = n_k - n_q;
-                        const int t_57 = (chunk * 256) <= (j0 + j);
+                        const int t_55 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_56)) &
-                                (-(int64_t)t_57), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_55), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -8696,11 +8693,11 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_58 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_59 = t_58 == 0.0f;
+                const vec_any t_56 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_57 = t_56 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_59, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_58));
+                    store_any(sum + e * 64 + i, pick_any(t_57, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_56));
                 }
             }
             /* out = sum, transposed back */
@@ -8749,7 +8746,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
@@ -9053,7 +9050,8 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -9114,7 +9112,8 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -9407,7 +9406,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         dot16_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot16_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_40 = j0 + j + lane_any;
@@ -9417,18 +9416,18 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 const vec_any score_2_43 = load_any(score_2 + r_q * 144 + j);
                 const vec_any t_44 = score_2_43 * score_2_43;
                 const vec_any score_45 = load_any(score + r_q * 144 + j);
-                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_42, mask_any), t_44 * t_44,
+                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_42, mask_any), t_44 * t_44,
                     score_45 * score_45));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_46 = j0 + j + lane_any;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_46 <= ((r_q % n_q) + n_k - n_q),
-                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_46 <= ((r_q % n_q) +
+                        query_start), mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
                 }
             }
         }
@@ -9444,12 +9443,12 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_47 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_47 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_47, mask_any);
                 }
@@ -9567,6 +9566,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -9589,7 +9589,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v4, .tile = 0,
             .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_v4, .tile = 0,
-            .own = 229888, .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+            .own = 229888, .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1,
+            .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r64_local_few_v4,
             .tile = 0, .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         return (struct version){.rows = polysketch_learned_r64_local_rows_v4, .tile = 256, .own = 617216,
@@ -9601,7 +9602,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v3, .tile = 0,
             .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_v3, .tile = 0,
-            .own = 229888, .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+            .own = 229888, .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1,
+            .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r64_local_few_v3,
             .tile = 0, .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         return (struct version){.rows = polysketch_learned_r64_local_rows_v3, .tile = 256, .own = 613120,
@@ -9611,7 +9613,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_any, .tile = 0,
         .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
     if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_any, .tile = 0, .own = 229888,
-        .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+        .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r64_local_few_any,
         .tile = 0, .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
     return (struct version){.rows = polysketch_learned_r64_local_rows_any, .tile = 128, .own = 481024, .of_pair = 128};
@@ -9702,6 +9704,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t polysketch_learned_r64_local_workspace(const struct attn_problem *problem)
@@ -9796,9 +9822,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int polysketch_learned_r64_local_forward(const struct attn_problem *problem,
     const struct polysketch_learned_r64_local_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -9807,7 +9830,6 @@ int polysketch_learned_r64_local_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 ||
@@ -9817,8 +9839,10 @@ int polysketch_learned_r64_local_forward(const struct attn_problem *problem,
         !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
         !params->sketch_g2_w3) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -31,9 +31,9 @@
      x22 [b g j r] = x20 * x21 * 0.17677669529663687
      x23 [b g m i j] = sum over r of x19 * x22
      x24 [b g m i j] = sum over d of x14 * x8
-     x25 [b g m i j] = floor((i + n_k - n_q) / 256) == floor(j / 256) ? x24 * x24 * (x24 * x24) : x23 * x23
-     x26 [b g m i] = sum over j of x25 if j <= i + n_k - n_q
-     x27 [b g m i e] = sum over j of x25 * v if j <= i + n_k - n_q
+     x25 [b g m i j] = floor((i + query_start) / 256) == floor(j / 256) ? x24 * x24 * (x24 * x24) : x23 * x23
+     x26 [b g m i] = sum over j of x25 if j <= i + query_start
+     x27 [b g m i e] = sum over j of x25 * v if j <= i + query_start
      x28 [b g m i e] = x26 + 1 == 0 ? 0 : x27 / (x26 + 1)
      out = x28
 
@@ -107,7 +107,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const uint16_t *k;
     const uint16_t *v;
     uint16_t *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -719,9 +718,10 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -831,7 +831,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -906,33 +906,31 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query_3, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot3_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
                256)) / 256), (score_2 * score_ ... */
-            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
-                const ints_v4 r10 = t_9 % 256;
-                const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 r9 = t_8 % 256;
+                const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_2_12 = load_v4(score_2 + j * 32 + i);
-                    const vec_v4 t_13 = score_2_12 * score_2_12;
-                    const vec_v4 score_14 = load_v4(score + j * 32 + i);
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
+                    const vec_v4 score_2_11 = load_v4(score_2 + j * 32 + i);
+                    const vec_v4 t_12 = score_2_11 * score_2_11;
+                    const vec_v4 score_13 = load_v4(score + j * 32 + i);
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_12 * t_12, score_13 * score_13));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    const ints_v4 t_14 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_14, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
@@ -953,15 +951,15 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
                 }
             }
             /* sum[e][i] += sum over j of v_tile * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -976,10 +974,10 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_18 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_19 = t_18 == 0.0f;
+                const vec_v4 t_15 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_16 = t_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_18));
+                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_15));
                 }
             }
             /* out = result, transposed back */
@@ -1025,7 +1023,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1196,10 +1194,11 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1228,8 +1227,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1345,7 +1344,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1411,13 +1410,12 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
-                    const int64_t t_17 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_18 = (i0 + i + lane_v4) + t_17;
+                        const ints_v4 t_17 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_18) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1439,17 +1437,16 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v_tile_2, 64,
+                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v_tile_2, 64,
                     j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v_tile_2 + j * 64, 1, 64, 1)) continue;
-                        const int64_t t_19 = n_k - n_q;
-                        const int t_20 = (chunk * 256) <= (j0 + j);
+                        const int t_18 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_19)) &
-                                (-(int64_t)t_20), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_18), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1459,11 +1456,11 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_21 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_22 = t_21 == 0.0f;
+                const vec_v4 t_19 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_20 = t_19 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_21));
+                    store_v4(sum + e * 64 + i, pick_v4(t_20, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_19));
                 }
             }
             /* out = sum, transposed back */
@@ -1512,7 +1509,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_begin_v4(const struct call *ca
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -1615,7 +1612,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1644,7 +1642,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1709,7 +1708,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
         dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot14_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_7 = j0 + j + lane_v4;
@@ -1719,17 +1718,17 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
                 const vec_v4 score_2_10 = load_v4(score_2 + r_q * 144 + j);
                 const vec_v4 t_11 = score_2_10 * score_2_10;
                 const vec_v4 score_12 = load_v4(score + r_q * 144 + j);
-                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_9, mask_v4), t_11 * t_11,
+                store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_9, mask_v4), t_11 * t_11,
                     score_12 * score_12));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_13 = j0 + j + lane_v4;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_13 <= ((r_q % n_q) + n_k - n_q),
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_13 <= ((r_q % n_q) + query_start),
                         mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -1746,7 +1745,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -1755,7 +1754,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
             dot15_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_14 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_14 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_14, mask_v4);
                 }
@@ -2370,9 +2369,10 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2482,7 +2482,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -2557,33 +2557,31 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query_3, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot3_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
                256)) / 256), (score_2 * score_ ... */
-            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
-                const ints_v3 r10 = t_9 % 256;
-                const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 r9 = t_8 % 256;
+                const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_2_12 = load_v3(score_2 + j * 16 + i);
-                    const vec_v3 t_13 = score_2_12 * score_2_12;
-                    const vec_v3 score_14 = load_v3(score + j * 16 + i);
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
+                    const vec_v3 score_2_11 = load_v3(score_2 + j * 16 + i);
+                    const vec_v3 t_12 = score_2_11 * score_2_11;
+                    const vec_v3 score_13 = load_v3(score + j * 16 + i);
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_12 * t_12, score_13 * score_13));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    const ints_v3 t_14 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_14, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
@@ -2604,15 +2602,15 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
                 }
             }
             /* sum[e][i] += sum over j of v_tile * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2627,10 +2625,10 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_18 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_19 = t_18 == 0.0f;
+                const vec_v3 t_15 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_16 = t_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_18));
+                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_15));
                 }
             }
             /* out = result, transposed back */
@@ -2676,7 +2674,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2847,10 +2845,11 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2879,8 +2878,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2996,7 +2995,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -3062,13 +3061,12 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
-                    const int64_t t_17 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_18 = (i0 + i + lane_v3) + t_17;
+                        const ints_v3 t_17 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_18) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -3090,17 +3088,16 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v_tile_2, 64,
+                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v_tile_2, 64,
                     j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v_tile_2 + j * 64, 1, 64, 1)) continue;
-                        const int64_t t_19 = n_k - n_q;
-                        const int t_20 = (chunk * 256) <= (j0 + j);
+                        const int t_18 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_19)) &
-                                (-(int64_t)t_20), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_18), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3110,11 +3107,11 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_21 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_22 = t_21 == 0.0f;
+                const vec_v3 t_19 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_20 = t_19 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_21));
+                    store_v3(sum + e * 64 + i, pick_v3(t_20, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_19));
                 }
             }
             /* out = sum, transposed back */
@@ -3163,7 +3160,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_begin_v3(const struct call *ca
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -3266,7 +3263,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3295,7 +3293,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3360,7 +3359,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
         dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot14_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_7 = j0 + j + lane_v3;
@@ -3370,17 +3369,17 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
                 const vec_v3 score_2_10 = load_v3(score_2 + r_q * 144 + j);
                 const vec_v3 t_11 = score_2_10 * score_2_10;
                 const vec_v3 score_12 = load_v3(score + r_q * 144 + j);
-                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_9, mask_v3), t_11 * t_11,
+                store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_9, mask_v3), t_11 * t_11,
                     score_12 * score_12));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_13 = j0 + j + lane_v3;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_13 <= ((r_q % n_q) + n_k - n_q),
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_13 <= ((r_q % n_q) + query_start),
                         mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -3397,7 +3396,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -3406,7 +3405,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             dot15_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_14 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_14 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_14, mask_v3);
                 }
@@ -4013,9 +4012,10 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4125,7 +4125,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -4200,33 +4200,31 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query_3, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot3_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
                256)) / 256), (score_2 * score_ ... */
-            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_9 = (i0 + i + lane_any) + t_8;
-                const ints_any r10 = t_9 % 256;
-                const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                const ints_any r9 = t_8 % 256;
+                const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_2_12 = load_any(score_2 + j * 16 + i);
-                    const vec_any t_13 = score_2_12 * score_2_12;
-                    const vec_any score_14 = load_any(score + j * 16 + i);
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 +
-                        j, 256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
+                    const vec_any score_2_11 = load_any(score_2 + j * 16 + i);
+                    const vec_any t_12 = score_2_11 * score_2_11;
+                    const vec_any score_13 = load_any(score + j * 16 + i);
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 +
+                        j, 256)) / 256), mask_any), t_12 * t_12, score_13 * score_13));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    const ints_any t_14 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_14, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
@@ -4247,15 +4245,15 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
                 }
             }
             /* sum[e][i] += sum over j of v_tile * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4270,10 +4268,10 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_18 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_19 = t_18 == 0.0f;
+                const vec_any t_15 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_16 = t_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 16 + i) / t_18));
+                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 16 + i) / t_15));
                 }
             }
             /* out = result, transposed back */
@@ -4319,7 +4317,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4490,10 +4488,11 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4522,8 +4521,8 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -4639,7 +4638,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -4705,13 +4704,12 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                         }
                     }
                 }
-                if ((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
-                    const int64_t t_17 = n_k - n_q;
+                if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_18 = (i0 + i + lane_any) + t_17;
+                        const ints_any t_17 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_18) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -4733,17 +4731,16 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v_tile_2, 64,
-                    j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) && !finite_any(v_tile_2,
+                    64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v_tile_2 + j * 64, 1, 64, 1)) continue;
-                        const int64_t t_19 = n_k - n_q;
-                        const int t_20 = (chunk * 256) <= (j0 + j);
+                        const int t_18 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_19)) &
-                                (-(int64_t)t_20), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_18), mask_any);
                         }
                         add_seen_any(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4753,11 +4750,11 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_21 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_22 = t_21 == 0.0f;
+                const vec_any t_19 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_20 = t_19 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_21));
+                    store_any(sum + e * 64 + i, pick_any(t_20, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_19));
                 }
             }
             /* out = sum, transposed back */
@@ -4806,7 +4803,7 @@ APART void polysketch_r32_local_f16_few_begin_any(const struct call *call, int64
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -4909,7 +4906,8 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4938,7 +4936,8 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -5003,7 +5002,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
         dot13_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
         dot14_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
-        /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
+        /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_7 = j0 + j + lane_any;
@@ -5013,18 +5012,18 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
                 const vec_any score_2_10 = load_any(score_2 + r_q * 144 + j);
                 const vec_any t_11 = score_2_10 * score_2_10;
                 const vec_any score_12 = load_any(score + r_q * 144 + j);
-                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + n_k - n_q -
-                    floor_mod((r_q % n_q) + n_k - n_q, 256)) / 256) == t_9, mask_any), t_11 * t_11,
+                store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector((((r_q % n_q) + query_start -
+                    floor_mod((r_q % n_q) + query_start, 256)) / 256) == t_9, mask_any), t_11 * t_11,
                     score_12 * score_12));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_13 = j0 + j + lane_any;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_13 <= ((r_q % n_q) + n_k - n_q),
-                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_13 <= ((r_q % n_q) +
+                        query_start), mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
                 }
             }
         }
@@ -5040,7 +5039,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -5049,7 +5048,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             dot15_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_14 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_14 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_14, mask_any);
                 }
@@ -5167,6 +5166,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -5189,7 +5189,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v4, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_f16_linear_v4, .tile = 0, .own = 123648,
-            .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+            .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_r32_local_f16_few_v4,
             .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_local_f16_rows_v4, .tile = 256, .own = 326400, .of_pair = 128};
@@ -5200,7 +5200,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v3, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_f16_linear_v3, .tile = 0, .own = 123648,
-            .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+            .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_r32_local_f16_few_v3,
             .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r32_local_f16_rows_v3, .tile = 256, .own = 310016, .of_pair = 128};
@@ -5209,7 +5209,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0,
         .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_f16_linear_any, .tile = 0, .own = 123648,
-        .of_token = 34320, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
+        .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0,
         .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_r32_local_f16_rows_any, .tile = 128, .own = 194304, .of_pair = 128};
@@ -5307,6 +5307,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t polysketch_r32_local_f16_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5399,9 +5423,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int polysketch_r32_local_f16_forward(const struct attn_problem *problem,
     const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace)
@@ -5410,13 +5431,14 @@ int polysketch_r32_local_f16_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -30,8 +30,8 @@
      x22 [b g j r] = x20 * x21 * 0.125
      x23 [b g m i j] = sum over r of x19 * x22
      x24 [b g m i j] = x23 * x23
-     x25 [b g m i] = sum over j of x24 if j <= i + n_k - n_q
-     x26 [b g m i e] = sum over j of x24 * v if j <= i + n_k - n_q
+     x25 [b g m i] = sum over j of x24 if j <= i + query_start
+     x26 [b g m i e] = sum over j of x24 * v if j <= i + query_start
      x27 [b g m i e] = x25 + 1 == 0 ? 0 : x26 / (x25 + 1)
      out = x27
 
@@ -105,7 +105,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -627,9 +626,10 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -735,7 +735,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -803,7 +803,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query_3, score);
             /* score = score * score */
@@ -815,13 +815,12 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_9 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
@@ -842,15 +841,15 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -865,10 +864,10 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_12 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_13 = t_12 == 0.0f;
+                const vec_v4 t_10 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_11 = t_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_12));
+                    store_v4(result + e * 32 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_10));
                 }
             }
             /* out = result, transposed back */
@@ -914,7 +913,7 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1079,10 +1078,11 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1112,8 +1112,8 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 33280); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 99584); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1229,7 +1229,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1301,13 +1301,12 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
-                    const int64_t t_16 = n_k - n_q;
+                if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_17 = (i0 + i + lane_v4) + t_16;
+                        const ints_v4 t_16 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_16) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1329,17 +1328,16 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_18 = n_k - n_q;
-                        const int t_19 = (chunk * 128) <= (j0 + j);
+                        const int t_17 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_18)) &
-                                (-(int64_t)t_19), mask_v4);
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_17), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1349,11 +1347,11 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_20 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_21 = t_20 == 0.0f;
+                const vec_v4 t_18 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_19 = t_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_21, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_20));
+                    store_v4(sum + e * 64 + i, pick_v4(t_19, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_18));
                 }
             }
             /* out = sum, transposed back */
@@ -1402,7 +1400,7 @@ TARGET_v4 APART void polysketch_r64_few_begin_v4(const struct call *call, int64_
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -1505,7 +1503,8 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1532,7 +1531,8 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1604,12 +1604,12 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_8 = j0 + j + lane_v4;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r_q % n_q) + n_k - n_q),
+                    store_v4(score + r_q * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r_q % n_q) + query_start),
                         mask_v4), load_v4(score + r_q * 144 + j), splat_v4(0.0f)));
                 }
             }
@@ -1626,12 +1626,12 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_9 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_9 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                 }
@@ -2187,9 +2187,10 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2295,7 +2296,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -2363,7 +2364,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query_3, score);
             /* score = score * score */
@@ -2375,13 +2376,12 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_9 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
@@ -2402,15 +2402,15 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2425,10 +2425,10 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_12 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_13 = t_12 == 0.0f;
+                const vec_v3 t_10 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_11 = t_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_12));
+                    store_v3(result + e * 16 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_10));
                 }
             }
             /* out = result, transposed back */
@@ -2474,7 +2474,7 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2639,10 +2639,11 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2672,8 +2673,8 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 33280); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 99584); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2789,7 +2790,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2861,13 +2862,12 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
-                    const int64_t t_16 = n_k - n_q;
+                if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_17 = (i0 + i + lane_v3) + t_16;
+                        const ints_v3 t_16 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_16) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2889,17 +2889,16 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_18 = n_k - n_q;
-                        const int t_19 = (chunk * 128) <= (j0 + j);
+                        const int t_17 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_18)) &
-                                (-(int64_t)t_19), mask_v3);
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_17), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2909,11 +2908,11 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_20 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_21 = t_20 == 0.0f;
+                const vec_v3 t_18 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_19 = t_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_21, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_20));
+                    store_v3(sum + e * 64 + i, pick_v3(t_19, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_18));
                 }
             }
             /* out = sum, transposed back */
@@ -2962,7 +2961,7 @@ TARGET_v3 APART void polysketch_r64_few_begin_v3(const struct call *call, int64_
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -3065,7 +3064,8 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3092,7 +3092,8 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3164,12 +3165,12 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_8 = j0 + j + lane_v3;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r_q % n_q) + n_k - n_q),
+                    store_v3(score + r_q * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r_q % n_q) + query_start),
                         mask_v3), load_v3(score + r_q * 144 + j), splat_v3(0.0f)));
                 }
             }
@@ -3186,12 +3187,12 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_9 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_9 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                 }
@@ -3735,9 +3736,10 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3843,7 +3845,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -3911,7 +3913,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query_3, score);
             /* score = score * score */
@@ -3923,13 +3925,12 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_9 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_10 = (i0 + i + lane_any) + t_9;
+                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
@@ -3950,15 +3951,15 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -3973,10 +3974,10 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_12 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_13 = t_12 == 0.0f;
+                const vec_any t_10 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_11 = t_10 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 16 + i) / t_12));
+                    store_any(result + e * 16 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 16 + i) / t_10));
                 }
             }
             /* out = result, transposed back */
@@ -4020,7 +4021,7 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4183,10 +4184,11 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4216,8 +4218,8 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 33280); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 99584); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - (n_k - n_q)), i_end = min(n_q,
-            ((chunk + 1) * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -4333,7 +4335,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                     }
                 }
             }
-            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -4405,13 +4407,12 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                         }
                     }
                 }
-                if ((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
-                    const int64_t t_16 = n_k - n_q;
+                if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_17 = (i0 + i + lane_any) + t_16;
+                        const ints_any t_16 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_16) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -4433,17 +4434,16 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_18 = n_k - n_q;
-                        const int t_19 = (chunk * 128) <= (j0 + j);
+                        const int t_17 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_18)) &
-                                (-(int64_t)t_19), mask_any);
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_17), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4453,11 +4453,11 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_20 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_21 = t_20 == 0.0f;
+                const vec_any t_18 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_19 = t_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_21, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_20));
+                    store_any(sum + e * 64 + i, pick_any(t_19, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_18));
                 }
             }
             /* out = sum, transposed back */
@@ -4506,7 +4506,7 @@ APART void polysketch_r64_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -4609,7 +4609,8 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4636,7 +4637,8 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -4708,13 +4710,13 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r_q % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_8 = j0 + j + lane_any;
                 for (int64_t r_q = 0; r_q < rows; r_q++) {
-                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r_q % n_q) + n_k - n_q),
-                        mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
+                    store_any(score + r_q * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r_q % n_q) +
+                        query_start), mask_any), load_any(score + r_q * 144 + j), splat_any(0.0f)));
                 }
             }
         }
@@ -4730,12 +4732,12 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
             state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_9 = (r_q % n_q) + n_k - n_q;
+                const int64_t t_9 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                 }
@@ -4853,6 +4855,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -4875,7 +4878,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 3655 && rows <= 64) return (struct version){.head = polysketch_r64_few_v4, .tile = 0, .own = 110592,
             .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_v4, .tile = 0, .own = 115968,
-            .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+            .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_r64_few_v4, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r64_rows_v4, .tile = 256, .own = 288768, .of_pair = 128};
@@ -4886,7 +4889,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 3655 && rows <= 64) return (struct version){.head = polysketch_r64_few_v3, .tile = 0, .own = 110592,
             .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_v3, .tile = 0, .own = 115968,
-            .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+            .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_r64_few_v3, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
         return (struct version){.rows = polysketch_r64_rows_v3, .tile = 256, .own = 280576, .of_pair = 128};
@@ -4895,7 +4898,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 3655 && rows <= 64) return (struct version){.head = polysketch_r64_few_any, .tile = 0, .own = 110592,
         .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_any, .tile = 0, .own = 115968,
-        .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+        .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_r64_few_any, .tile = 0,
         .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
     return (struct version){.rows = polysketch_r64_rows_any, .tile = 128, .own = 181248, .of_pair = 128};
@@ -4993,6 +4996,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t polysketch_r64_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5085,9 +5112,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int polysketch_r64_forward(const struct attn_problem *problem, const struct polysketch_r64_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5096,13 +5120,14 @@ int polysketch_r64_forward(const struct attn_problem *problem, const struct poly
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

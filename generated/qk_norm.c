@@ -30,14 +30,14 @@
      q_norm.weight [d], learned parameter
      q_norm.bias [d], learned parameter
      x22 [b g m i d] = x16 * x19 * q_norm.weight + q_norm.bias
-     x23 [i t] = cos((i + n_k - n_q) * rope_theta)
-     x24 [i t] = sin((i + n_k - n_q) * rope_theta)
-     x25 [b g m i d] = x22 * x23[i, d / 2] + x22[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x24[i,
+     x23 [b i t] = cos((i + query_start) * rope_theta)
+     x24 [b i t] = sin((i + query_start) * rope_theta)
+     x25 [b g m i d] = x22 * x23[b, i, d / 2] + x22[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x24[b, i,
      d / 2] * (d % 2 == 0 ? -1 : 1)
      x26 [b g m i j] = sum over d of x25 * x14
      x27 [b g m i j] = exp(x26 * 0.125)
-     x28 [b g m i] = sum over j of x27 if j <= i + n_k - n_q
-     x29 [b g m i e] = sum over j of x27 * v if j <= i + n_k - n_q
+     x28 [b g m i] = sum over j of x27 if j <= i + query_start
+     x29 [b g m i e] = sum over j of x27 * v if j <= i + query_start
      x30 [b g m i e] = x28 == 0 ? 0 : x29 / x28
      out = x30
 
@@ -106,7 +106,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -644,9 +643,10 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -731,15 +731,14 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
                     q_norm_bias[d]);
             }
         }
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_4 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+            const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle6));
-                const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle7));
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle6));
             }
         }
         /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
@@ -769,7 +768,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -800,32 +799,32 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_9 = load_v4(key_sum + j) * 0.015625f;
+            const vec_v4 t_8 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_8 = load_v4(k_tile + d * 96 + j);
-                const vec_v4 k_tile_new10 = k_tile_8 - t_9;
-                store_v4(k_tile + d * 96 + j, k_tile_new10);
-                key_sum_2_in += k_tile_new10 * k_tile_new10;
+                const vec_v4 k_tile_7 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new9 = k_tile_7 - t_8;
+                store_v4(k_tile + d * 96 + j, k_tile_new9);
+                key_sum_2_in += k_tile_new9 * k_tile_new9;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_11 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) +
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_12 = j0 + j + lane_v4;
+            const ints_v4 t_11 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle13 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle13));
-                const wide_v4 angle14 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle14));
+                const wide_v4 angle12 = __builtin_convertvector(t_11, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle12));
+                const wide_v4 angle13 = __builtin_convertvector(t_11, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle13));
             }
         }
         /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -846,20 +845,19 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key_3 * query_3 */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_3, query_3, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    const ints_v4 t_14 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_14, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -888,34 +886,34 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_17 = load_v4(old_max + i);
-                const vec_v4 old_max_new18 = exp2_v4(old_max_17 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new18);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new18);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new18);
+                const vec_v4 old_max_15 = load_v4(old_max + i);
+                const vec_v4 old_max_new16 = exp2_v4(old_max_15 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new16);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new16);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new16);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_20 = load_v4(row_max + i);
+                const vec_v4 row_max_18 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_19 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
-                    store_v4(score + j * 32 + i, score_new21);
-                    row_sum_in += score_new21;
+                    const vec_v4 score_17 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new19 = exp2_v4(score_17 - row_max_18);
+                    store_v4(score + j * 32 + i, score_new19);
+                    row_sum_in += score_new19;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_22 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -930,11 +928,11 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_23 = load_v4(row_sum + i);
-                const mask_v4 t_24 = row_sum_23 == 0.0f;
+                const vec_v4 row_sum_20 = load_v4(row_sum + i);
+                const mask_v4 t_21 = row_sum_20 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_24, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_23));
+                    store_v4(result + e * 32 + i, pick_v4(t_21, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_20));
                 }
             }
             /* out = result, transposed back */
@@ -955,7 +953,8 @@ TARGET_v4 APART void qk_norm_few_begin_v4(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -1006,16 +1005,15 @@ TARGET_v4 APART void qk_norm_few_begin_v4(const struct call *call, int64_t task,
             store_v4(query_2 + d * 64 + r, ((load_v4(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_3 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_4 = ((r + lane_v4) % n_q) + t_3;
+        const ints_v4 t_3 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle5));
-            const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle6));
+            const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
+            const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle5));
         }
     }
     /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -1069,7 +1067,8 @@ TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1100,7 +1099,8 @@ TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1131,32 +1131,32 @@ TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, 
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_8 = load_v4(key_sum + j) * 0.015625f;
+            const vec_v4 t_7 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_7 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new9 = k_tile_7 - t_8;
-                store_v4(k_tile + d * 144 + j, k_tile_new9);
-                key_sum_2_in += k_tile_new9 * k_tile_new9;
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new8 = k_tile_6 - t_7;
+                store_v4(k_tile + d * 144 + j, k_tile_new8);
+                key_sum_2_in += k_tile_new8 * k_tile_new8;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_10) * k_norm_weight[d]) +
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_11 = j0 + j + lane_v4;
+            const ints_v4 t_10 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle12 = __builtin_convertvector(t_11, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle12));
-                const wide_v4 angle13 = __builtin_convertvector(t_11, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle13));
+                const wide_v4 angle11 = __builtin_convertvector(t_10, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle11));
+                const wide_v4 angle12 = __builtin_convertvector(t_10, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle12));
             }
         }
         /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -1175,12 +1175,12 @@ TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, 
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_14 = j0 + j + lane_v4;
+                const ints_v4 t_13 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_14 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1198,11 +1198,11 @@ TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_15 = load_v4(old_max + r);
-            const vec_v4 old_max_new16 = exp2_v4(old_max_15 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new16);
+            const vec_v4 old_max_14 = load_v4(old_max + r);
+            const vec_v4 old_max_new15 = exp2_v4(old_max_14 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new15);
             store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new16);
+                old_max_new15);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1232,14 +1232,14 @@ TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_17 = (r % n_q) + n_k - n_q;
+                const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_17, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_16, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -1272,31 +1272,31 @@ TARGET_v4 APART void qk_norm_few_fold_v4(const struct call *call, int64_t task, 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_18 = load_v4(carried_max + r);
-            const vec_v4 before_max_new19 = carried_max_18;
-            const vec_v4 state_max_20 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new21 = max_v4(load_v4(carried_max + r), state_max_20);
-            store_v4(carried_max + r, carried_max_new21);
-            const vec_v4 carried_factor_new22 = exp2_v4(before_max_new19 - carried_max_new21);
-            store_v4(carried_factor + r, carried_factor_new22);
-            const vec_v4 slot_factor_new23 = exp2_v4(state_max_20 - carried_max_new21);
-            store_v4(slot_factor + r, slot_factor_new23);
-            const vec_v4 carried_sum_24 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_24 * carried_factor_new22);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new22);
+            const vec_v4 carried_max_17 = load_v4(carried_max + r);
+            const vec_v4 before_max_new18 = carried_max_17;
+            const vec_v4 state_max_19 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new20 = max_v4(load_v4(carried_max + r), state_max_19);
+            store_v4(carried_max + r, carried_max_new20);
+            const vec_v4 carried_factor_new21 = exp2_v4(before_max_new18 - carried_max_new20);
+            store_v4(carried_factor + r, carried_factor_new21);
+            const vec_v4 slot_factor_new22 = exp2_v4(state_max_19 - carried_max_new20);
+            store_v4(slot_factor + r, slot_factor_new22);
+            const vec_v4 carried_sum_23 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new21);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new23, splat_v4(1));
+                slot_factor_new22, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_25 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_26 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_25 * carried_factor_26);
+                    const vec_v4 carried_24 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_24 * carried_factor_25);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_26);
+                        carried_factor_25);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1326,9 +1326,9 @@ TARGET_v4 APART void qk_norm_few_queries_v4(const struct call *call, int64_t tas
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_27 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_27 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    / carried_sum_27);
+                const float carried_sum_26 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_26 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_26);
             }
         }
     }
@@ -1817,9 +1817,10 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1904,15 +1905,14 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
                     q_norm_bias[d]);
             }
         }
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_4 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+            const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle6));
-                const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle7));
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle6));
             }
         }
         /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
@@ -1942,7 +1942,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -1973,32 +1973,32 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_9 = load_v3(key_sum + j) * 0.015625f;
+            const vec_v3 t_8 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_8 = load_v3(k_tile + d * 96 + j);
-                const vec_v3 k_tile_new10 = k_tile_8 - t_9;
-                store_v3(k_tile + d * 96 + j, k_tile_new10);
-                key_sum_2_in += k_tile_new10 * k_tile_new10;
+                const vec_v3 k_tile_7 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new9 = k_tile_7 - t_8;
+                store_v3(k_tile + d * 96 + j, k_tile_new9);
+                key_sum_2_in += k_tile_new9 * k_tile_new9;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_11 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) +
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_12 = j0 + j + lane_v3;
+            const ints_v3 t_11 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle13 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle13));
-                const wide_v3 angle14 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle14));
+                const wide_v3 angle12 = __builtin_convertvector(t_11, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle12));
+                const wide_v3 angle13 = __builtin_convertvector(t_11, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle13));
             }
         }
         /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -2019,20 +2019,19 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key_3 * query_3 */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_3, query_3, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    const ints_v3 t_14 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_14, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -2061,34 +2060,34 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_17 = load_v3(old_max + i);
-                const vec_v3 old_max_new18 = exp2_v3(old_max_17 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new18);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new18);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new18);
+                const vec_v3 old_max_15 = load_v3(old_max + i);
+                const vec_v3 old_max_new16 = exp2_v3(old_max_15 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new16);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new16);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new16);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_20 = load_v3(row_max + i);
+                const vec_v3 row_max_18 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_19 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
-                    store_v3(score + j * 16 + i, score_new21);
-                    row_sum_in += score_new21;
+                    const vec_v3 score_17 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new19 = exp2_v3(score_17 - row_max_18);
+                    store_v3(score + j * 16 + i, score_new19);
+                    row_sum_in += score_new19;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_22 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2103,11 +2102,11 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_23 = load_v3(row_sum + i);
-                const mask_v3 t_24 = row_sum_23 == 0.0f;
+                const vec_v3 row_sum_20 = load_v3(row_sum + i);
+                const mask_v3 t_21 = row_sum_20 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_24, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_23));
+                    store_v3(result + e * 16 + i, pick_v3(t_21, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_20));
                 }
             }
             /* out = result, transposed back */
@@ -2128,7 +2127,8 @@ TARGET_v3 APART void qk_norm_few_begin_v3(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -2179,16 +2179,15 @@ TARGET_v3 APART void qk_norm_few_begin_v3(const struct call *call, int64_t task,
             store_v3(query_2 + d * 64 + r, ((load_v3(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_3 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_4 = ((r + lane_v3) % n_q) + t_3;
+        const ints_v3 t_3 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle5));
-            const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle6));
+            const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
+            const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle5));
         }
     }
     /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -2242,7 +2241,8 @@ TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2273,7 +2273,8 @@ TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2304,32 +2305,32 @@ TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, 
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_8 = load_v3(key_sum + j) * 0.015625f;
+            const vec_v3 t_7 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_7 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new9 = k_tile_7 - t_8;
-                store_v3(k_tile + d * 144 + j, k_tile_new9);
-                key_sum_2_in += k_tile_new9 * k_tile_new9;
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new8 = k_tile_6 - t_7;
+                store_v3(k_tile + d * 144 + j, k_tile_new8);
+                key_sum_2_in += k_tile_new8 * k_tile_new8;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_10) * k_norm_weight[d]) +
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_11 = j0 + j + lane_v3;
+            const ints_v3 t_10 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle12 = __builtin_convertvector(t_11, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle12));
-                const wide_v3 angle13 = __builtin_convertvector(t_11, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle13));
+                const wide_v3 angle11 = __builtin_convertvector(t_10, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle11));
+                const wide_v3 angle12 = __builtin_convertvector(t_10, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle12));
             }
         }
         /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -2348,12 +2349,12 @@ TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, 
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_14 = j0 + j + lane_v3;
+                const ints_v3 t_13 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_14 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2371,11 +2372,11 @@ TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_15 = load_v3(old_max + r);
-            const vec_v3 old_max_new16 = exp2_v3(old_max_15 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new16);
+            const vec_v3 old_max_14 = load_v3(old_max + r);
+            const vec_v3 old_max_new15 = exp2_v3(old_max_14 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new15);
             store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new16);
+                old_max_new15);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2405,14 +2406,14 @@ TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_17 = (r % n_q) + n_k - n_q;
+                const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_17, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_16, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -2445,31 +2446,31 @@ TARGET_v3 APART void qk_norm_few_fold_v3(const struct call *call, int64_t task, 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_18 = load_v3(carried_max + r);
-            const vec_v3 before_max_new19 = carried_max_18;
-            const vec_v3 state_max_20 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new21 = max_v3(load_v3(carried_max + r), state_max_20);
-            store_v3(carried_max + r, carried_max_new21);
-            const vec_v3 carried_factor_new22 = exp2_v3(before_max_new19 - carried_max_new21);
-            store_v3(carried_factor + r, carried_factor_new22);
-            const vec_v3 slot_factor_new23 = exp2_v3(state_max_20 - carried_max_new21);
-            store_v3(slot_factor + r, slot_factor_new23);
-            const vec_v3 carried_sum_24 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_24 * carried_factor_new22);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new22);
+            const vec_v3 carried_max_17 = load_v3(carried_max + r);
+            const vec_v3 before_max_new18 = carried_max_17;
+            const vec_v3 state_max_19 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new20 = max_v3(load_v3(carried_max + r), state_max_19);
+            store_v3(carried_max + r, carried_max_new20);
+            const vec_v3 carried_factor_new21 = exp2_v3(before_max_new18 - carried_max_new20);
+            store_v3(carried_factor + r, carried_factor_new21);
+            const vec_v3 slot_factor_new22 = exp2_v3(state_max_19 - carried_max_new20);
+            store_v3(slot_factor + r, slot_factor_new22);
+            const vec_v3 carried_sum_23 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new21);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new23, splat_v3(1));
+                slot_factor_new22, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_25 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_26 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_25 * carried_factor_26);
+                    const vec_v3 carried_24 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_24 * carried_factor_25);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_26);
+                        carried_factor_25);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -2499,9 +2500,9 @@ TARGET_v3 APART void qk_norm_few_queries_v3(const struct call *call, int64_t tas
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_27 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_27 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    / carried_sum_27);
+                const float carried_sum_26 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_26 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_26);
             }
         }
     }
@@ -2977,9 +2978,10 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3064,15 +3066,14 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
                     q_norm_bias[d]);
             }
         }
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_4 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_5 = (i0 + i + lane_any) + t_4;
+            const ints_any t_4 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle6));
-                const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle7));
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle6));
             }
         }
         /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
@@ -3102,7 +3103,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -3133,32 +3134,32 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_9 = load_any(key_sum + j) * 0.015625f;
+            const vec_any t_8 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_8 = load_any(k_tile + d * 96 + j);
-                const vec_any k_tile_new10 = k_tile_8 - t_9;
-                store_any(k_tile + d * 96 + j, k_tile_new10);
-                key_sum_2_in += k_tile_new10 * k_tile_new10;
+                const vec_any k_tile_7 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new9 = k_tile_7 - t_8;
+                store_any(k_tile + d * 96 + j, k_tile_new9);
+                key_sum_2_in += k_tile_new9 * k_tile_new9;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_11 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_10 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) +
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_12 = j0 + j + lane_any;
+            const ints_any t_11 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle13 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle13));
-                const wide_any angle14 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle14));
+                const wide_any angle12 = __builtin_convertvector(t_11, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle12));
+                const wide_any angle13 = __builtin_convertvector(t_11, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle13));
             }
         }
         /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -3179,20 +3180,19 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key_3 * query_3 */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key_3, query_3, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    const ints_any t_14 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_14, mask_any),
                             load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -3221,34 +3221,34 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_17 = load_any(old_max + i);
-                const vec_any old_max_new18 = exp2_any(old_max_17 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new18);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new18);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new18);
+                const vec_any old_max_15 = load_any(old_max + i);
+                const vec_any old_max_new16 = exp2_any(old_max_15 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new16);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new16);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new16);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_20 = load_any(row_max + i);
+                const vec_any row_max_18 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_19 = load_any(score + j * 16 + i);
-                    const vec_any score_new21 = exp2_any(score_19 - row_max_20);
-                    store_any(score + j * 16 + i, score_new21);
-                    row_sum_in += score_new21;
+                    const vec_any score_17 = load_any(score + j * 16 + i);
+                    const vec_any score_new19 = exp2_any(score_17 - row_max_18);
+                    store_any(score + j * 16 + i, score_new19);
+                    row_sum_in += score_new19;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_22 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -3263,11 +3263,11 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_23 = load_any(row_sum + i);
-                const mask_any t_24 = row_sum_23 == 0.0f;
+                const vec_any row_sum_20 = load_any(row_sum + i);
+                const mask_any t_21 = row_sum_20 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_24, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_23));
+                    store_any(result + e * 16 + i, pick_any(t_21, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_20));
                 }
             }
             /* out = result, transposed back */
@@ -3287,7 +3287,8 @@ APART void qk_norm_few_begin_any(const struct call *call, int64_t task, const st
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -3338,16 +3339,15 @@ APART void qk_norm_few_begin_any(const struct call *call, int64_t task, const st
             store_any(query_2 + d * 64 + r, ((load_any(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_3 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_4 = ((r + lane_any) % n_q) + t_3;
+        const ints_any t_3 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle5));
-            const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle6));
+            const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle4));
+            const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle5));
         }
     }
     /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -3399,7 +3399,8 @@ APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const str
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3430,7 +3431,8 @@ APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const str
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3461,32 +3463,32 @@ APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const str
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_8 = load_any(key_sum + j) * 0.015625f;
+            const vec_any t_7 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_7 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new9 = k_tile_7 - t_8;
-                store_any(k_tile + d * 144 + j, k_tile_new9);
-                key_sum_2_in += k_tile_new9 * k_tile_new9;
+                const vec_any k_tile_6 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new8 = k_tile_6 - t_7;
+                store_any(k_tile + d * 144 + j, k_tile_new8);
+                key_sum_2_in += k_tile_new8 * k_tile_new8;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_10 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_9 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_10) * k_norm_weight[d]) +
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_11 = j0 + j + lane_any;
+            const ints_any t_10 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle12 = __builtin_convertvector(t_11, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle12));
-                const wide_any angle13 = __builtin_convertvector(t_11, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle13));
+                const wide_any angle11 = __builtin_convertvector(t_10, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle11));
+                const wide_any angle12 = __builtin_convertvector(t_10, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle12));
             }
         }
         /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -3505,12 +3507,12 @@ APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const str
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_14 = j0 + j + lane_any;
+                const ints_any t_13 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_14 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -3528,11 +3530,11 @@ APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const str
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_15 = load_any(old_max + r);
-            const vec_any old_max_new16 = exp2_any(old_max_15 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new16);
+            const vec_any old_max_14 = load_any(old_max + r);
+            const vec_any old_max_new15 = exp2_any(old_max_14 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new15);
             store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new16);
+                old_max_new15);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3562,14 +3564,14 @@ APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const str
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_17 = (r % n_q) + n_k - n_q;
+                const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_17, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_16, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -3601,31 +3603,31 @@ APART void qk_norm_few_fold_any(const struct call *call, int64_t task, const str
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_18 = load_any(carried_max + r);
-            const vec_any before_max_new19 = carried_max_18;
-            const vec_any state_max_20 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new21 = max_any(load_any(carried_max + r), state_max_20);
-            store_any(carried_max + r, carried_max_new21);
-            const vec_any carried_factor_new22 = exp2_any(before_max_new19 - carried_max_new21);
-            store_any(carried_factor + r, carried_factor_new22);
-            const vec_any slot_factor_new23 = exp2_any(state_max_20 - carried_max_new21);
-            store_any(slot_factor + r, slot_factor_new23);
-            const vec_any carried_sum_24 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_24 * carried_factor_new22);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new22);
+            const vec_any carried_max_17 = load_any(carried_max + r);
+            const vec_any before_max_new18 = carried_max_17;
+            const vec_any state_max_19 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new20 = max_any(load_any(carried_max + r), state_max_19);
+            store_any(carried_max + r, carried_max_new20);
+            const vec_any carried_factor_new21 = exp2_any(before_max_new18 - carried_max_new20);
+            store_any(carried_factor + r, carried_factor_new21);
+            const vec_any slot_factor_new22 = exp2_any(state_max_19 - carried_max_new20);
+            store_any(slot_factor + r, slot_factor_new22);
+            const vec_any carried_sum_23 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new21);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new23, splat_any(1));
+                slot_factor_new22, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_25 = load_any(carried + r * 64 + e);
-                    const float carried_factor_26 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_25 * carried_factor_26);
+                    const vec_any carried_24 = load_any(carried + r * 64 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_24 * carried_factor_25);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_26);
+                        carried_factor_25);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -3654,9 +3656,9 @@ APART void qk_norm_few_queries_any(const struct call *call, int64_t task, const 
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_27 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_27 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) / carried_sum_27);
+                const float carried_sum_26 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_26 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_26);
             }
         }
     }
@@ -3706,6 +3708,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3828,6 +3831,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t qk_norm_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3920,9 +3947,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3931,14 +3955,15 @@ int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_par
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias)
         return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

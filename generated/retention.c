@@ -12,15 +12,15 @@
      x4 [j t] = cos(j * rope_theta)
      x5 [j t] = sin(j * rope_theta)
      x6 [b g j d] = k * x4[j, d / 2] + k[b, g, j, d % 2 == 0 ? d + 1 : d + -1] * x5[j, d / 2] * (d % 2 == 0 ? -1 : 1)
-     x7 [i t] = cos((i + n_k - n_q) * rope_theta)
-     x8 [i t] = sin((i + n_k - n_q) * rope_theta)
-     x9 [b g m i d] = q * x7[i, d / 2] + q[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x8[i,
+     x7 [b i t] = cos((i + query_start) * rope_theta)
+     x8 [b i t] = sin((i + query_start) * rope_theta)
+     x9 [b g m i d] = q * x7[b, i, d / 2] + q[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x8[b, i,
      d / 2] * (d % 2 == 0 ? -1 : 1)
      x10 [b g m i d] = x9 * 0.125
      x11 [b g m i j] = sum over d of x10 * x6
-     x12 [b g m i j] = x11 * pow(1 - pow(2, (-5 - (g * members + m)) * 1), (i + n_k - n_q - j) * 1)
-     x13 [b g m i] = sum over j of x12 if j <= i + n_k - n_q
-     x14 [b g m i e] = sum over j of x12 * v if j <= i + n_k - n_q
+     x12 [b g m i j] = x11 * pow(1 - pow(2, (-5 - (g * members + m)) * 1), (i + query_start - j) * 1)
+     x13 [b g m i] = sum over j of x12 if j <= i + query_start
+     x14 [b g m i e] = sum over j of x12 * v if j <= i + query_start
      x15 [b g m i e] = x14
      out = x15
 
@@ -94,7 +94,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -618,9 +617,10 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -647,15 +647,14 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
@@ -678,7 +677,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -686,12 +685,12 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -709,41 +708,39 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             float *const query = all_query + (i0 - i_block) / 32 * 2048;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-            /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
+            /* score = score * exp2((((i + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
                * 1.442695f)) */
-            const int64_t t_7 = n_k - n_q;
-            const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_8 = __builtin_convertvector(((i0 + i + lane_v4) + t_7) - j0, vec_v4);
+                const vec_v4 t_6 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) *
-                        (float)t_9));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(((t_6 - (float)j) * 1.0f) *
+                        (float)t_7));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_10 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -801,7 +798,7 @@ TARGET_v4 APART void retention_keys_v4(const struct call *call, int64_t task, co
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -901,9 +898,10 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -923,22 +921,21 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_13 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_14 = (i0 + i + lane_v4) + t_13;
+            const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle15 = __builtin_convertvector(t_14, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle15));
-                const wide_v4 angle16 = __builtin_convertvector(t_14, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle16));
+                const wide_v4 angle14 = __builtin_convertvector(t_13, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle14));
+                const wide_v4 angle15 = __builtin_convertvector(t_13, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle15));
             }
         }
         /* query_features = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
@@ -952,17 +949,16 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                 }
             }
         }
-        /* query = query_features * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 -
+        /* query = query_features * exp2(select(chunk == 0, 0, ((i + query_start) - (chunk * 32)) + 1) * (log(1 -
            exp2((-5 - ((g * members) ... */
-        const int t_17 = chunk == 0;
-        const int64_t t_18 = n_k - n_q;
-        const int64_t t_19 = chunk * 32;
-        const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        const int t_16 = chunk == 0;
+        const int64_t t_17 = chunk * 32;
+        const double t_18 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_21 = exp2_v4(__builtin_convertvector(t_17 ? (0 - (ints_v4){0}) : ((((i0 + i + lane_v4) +
-                t_18) - t_19) + 1), vec_v4) * (float)t_20);
+            const vec_v4 t_19 = exp2_v4(__builtin_convertvector(t_16 ? (0 - (ints_v4){0}) : ((((i0 + i + lane_v4) +
+                query_start) - t_17) + 1), vec_v4) * (float)t_18);
             for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 32 + i, load_v4(query_features + f * 32 + i) * t_21);
+                store_v4(query + f * 32 + i, load_v4(query_features + f * 32 + i) * t_19);
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
@@ -976,7 +972,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -984,12 +980,12 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             /* key_cos_2 = cos(j * rope_theta); key_sin_2 = sin(j * rope_theta) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_22 = j0 + j + lane_v4;
+                const ints_v4 t_20 = j0 + j + lane_v4;
                 for (int64_t t = 0; t < 32; t++) {
-                    const wide_v4 angle23 = __builtin_convertvector(t_22, wide_v4) * rope_theta[t];
-                    store_v4(key_cos_2 + t * 32 + j, cos_v4(&angle23));
-                    const wide_v4 angle24 = __builtin_convertvector(t_22, wide_v4) * rope_theta[t];
-                    store_v4(key_sin_2 + t * 32 + j, sin_v4(&angle24));
+                    const wide_v4 angle21 = __builtin_convertvector(t_20, wide_v4) * rope_theta[t];
+                    store_v4(key_cos_2 + t * 32 + j, cos_v4(&angle21));
+                    const wide_v4 angle22 = __builtin_convertvector(t_20, wide_v4) * rope_theta[t];
+                    store_v4(key_sin_2 + t * 32 + j, sin_v4(&angle22));
                 }
             }
             /* key_features_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -1004,41 +1000,38 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
             dot5_v4(round_up(i1 - i0, 16), j1 - j0, key_features_3, query_features, score);
-            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+            /* score = score * exp2(((i + query_start) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
                1.442695f)) */
-            const int64_t t_25 = n_k - n_q;
-            const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            const double t_24 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_26 = __builtin_convertvector(((i0 + i + lane_v4) + t_25) - j0, vec_v4);
+                const vec_v4 t_23 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_26 - (float)j) *
-                        (float)t_27));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_23 - (float)j) *
+                        (float)t_24));
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                const int64_t t_28 = n_k - n_q;
+            if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_29 = (i0 + i + lane_v4) + t_28;
+                    const ints_v4 t_25 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_29) &
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_25) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
                             splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_30 = n_k - n_q;
-                    const int t_31 = (chunk * 32) <= (j0 + j);
+                    const int t_26 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) &
-                            (-(int64_t)t_31), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start)) &
+                            (-(int64_t)t_26), mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -1099,7 +1092,8 @@ TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t tas
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -1110,16 +1104,15 @@ TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t tas
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
@@ -1165,7 +1158,8 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1184,7 +1178,8 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1192,12 +1187,12 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -1212,35 +1207,35 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
         }
         /* score[r][j] = sum over d of query * key */
         dot6_v4(round_up(j1 - j0, 16), rows, query, key, score);
-        /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
+        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_7 = j0 + j + lane_v4;
+            const ints_v4 t_6 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) * exp2_v4((__builtin_convertvector(((r % n_q)
-                    + n_k - n_q) - t_7, vec_v4) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members) +
-                    (r / n_q))) * 1.0)) * 1.4426950408889634)));
+                    + query_start) - t_6, vec_v4) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members)
+                    + (r / n_q))) * 1.0)) * 1.4426950408889634)));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_8 = j0 + j + lane_v4;
+                const ints_v4 t_7 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_7 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_8 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_8, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -1784,9 +1779,10 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1813,15 +1809,14 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
@@ -1844,7 +1839,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -1852,12 +1847,12 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -1875,41 +1870,39 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             float *const query = all_query + (i0 - i_block) / 16 * 1024;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-            /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
+            /* score = score * exp2((((i + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
                * 1.442695f)) */
-            const int64_t t_7 = n_k - n_q;
-            const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_8 = __builtin_convertvector(((i0 + i + lane_v3) + t_7) - j0, vec_v3);
+                const vec_v3 t_6 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) *
-                        (float)t_9));
+                    store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * exp2_v3(((t_6 - (float)j) * 1.0f) *
+                        (float)t_7));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_10 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -1967,7 +1960,7 @@ TARGET_v3 APART void retention_keys_v3(const struct call *call, int64_t task, co
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2067,9 +2060,10 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2089,22 +2083,21 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_13 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_14 = (i0 + i + lane_v3) + t_13;
+            const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle15 = __builtin_convertvector(t_14, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 32 + i, cos_v3(&angle15));
-                const wide_v3 angle16 = __builtin_convertvector(t_14, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 32 + i, sin_v3(&angle16));
+                const wide_v3 angle14 = __builtin_convertvector(t_13, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 32 + i, cos_v3(&angle14));
+                const wide_v3 angle15 = __builtin_convertvector(t_13, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 32 + i, sin_v3(&angle15));
             }
         }
         /* query_features = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
@@ -2118,17 +2111,16 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 }
             }
         }
-        /* query = query_features * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 -
+        /* query = query_features * exp2(select(chunk == 0, 0, ((i + query_start) - (chunk * 32)) + 1) * (log(1 -
            exp2((-5 - ((g * members) ... */
-        const int t_17 = chunk == 0;
-        const int64_t t_18 = n_k - n_q;
-        const int64_t t_19 = chunk * 32;
-        const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        const int t_16 = chunk == 0;
+        const int64_t t_17 = chunk * 32;
+        const double t_18 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_21 = exp2_v3(__builtin_convertvector(t_17 ? (0 - (ints_v3){0}) : ((((i0 + i + lane_v3) +
-                t_18) - t_19) + 1), vec_v3) * (float)t_20);
+            const vec_v3 t_19 = exp2_v3(__builtin_convertvector(t_16 ? (0 - (ints_v3){0}) : ((((i0 + i + lane_v3) +
+                query_start) - t_17) + 1), vec_v3) * (float)t_18);
             for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 32 + i, load_v3(query_features + f * 32 + i) * t_21);
+                store_v3(query + f * 32 + i, load_v3(query_features + f * 32 + i) * t_19);
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
@@ -2142,7 +2134,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -2150,12 +2142,12 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             /* key_cos_2 = cos(j * rope_theta); key_sin_2 = sin(j * rope_theta) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_22 = j0 + j + lane_v3;
+                const ints_v3 t_20 = j0 + j + lane_v3;
                 for (int64_t t = 0; t < 32; t++) {
-                    const wide_v3 angle23 = __builtin_convertvector(t_22, wide_v3) * rope_theta[t];
-                    store_v3(key_cos_2 + t * 32 + j, cos_v3(&angle23));
-                    const wide_v3 angle24 = __builtin_convertvector(t_22, wide_v3) * rope_theta[t];
-                    store_v3(key_sin_2 + t * 32 + j, sin_v3(&angle24));
+                    const wide_v3 angle21 = __builtin_convertvector(t_20, wide_v3) * rope_theta[t];
+                    store_v3(key_cos_2 + t * 32 + j, cos_v3(&angle21));
+                    const wide_v3 angle22 = __builtin_convertvector(t_20, wide_v3) * rope_theta[t];
+                    store_v3(key_sin_2 + t * 32 + j, sin_v3(&angle22));
                 }
             }
             /* key_features_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -2170,41 +2162,38 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
             dot5_v3(round_up(i1 - i0, 8), j1 - j0, key_features_3, query_features, score);
-            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+            /* score = score * exp2(((i + query_start) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
                1.442695f)) */
-            const int64_t t_25 = n_k - n_q;
-            const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            const double t_24 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_26 = __builtin_convertvector(((i0 + i + lane_v3) + t_25) - j0, vec_v3);
+                const vec_v3 t_23 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_26 - (float)j) *
-                        (float)t_27));
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_23 - (float)j) *
+                        (float)t_24));
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                const int64_t t_28 = n_k - n_q;
+            if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_29 = (i0 + i + lane_v3) + t_28;
+                    const ints_v3 t_25 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_29) &
+                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_25) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
                             splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[4] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_30 = n_k - n_q;
-                    const int t_31 = (chunk * 32) <= (j0 + j);
+                    const int t_26 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) &
-                            (-(int64_t)t_31), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start)) &
+                            (-(int64_t)t_26), mask_v3);
                     }
                     add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -2265,7 +2254,8 @@ TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t tas
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -2276,16 +2266,15 @@ TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t tas
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
@@ -2331,7 +2320,8 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2350,7 +2340,8 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2358,12 +2349,12 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -2378,35 +2369,35 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
         }
         /* score[r][j] = sum over d of query * key */
         dot8_v3(round_up(j1 - j0, 8), rows, query, key, score);
-        /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
+        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_7 = j0 + j + lane_v3;
+            const ints_v3 t_6 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) * exp2_v3((__builtin_convertvector(((r % n_q)
-                    + n_k - n_q) - t_7, vec_v3) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members) +
-                    (r / n_q))) * 1.0)) * 1.4426950408889634)));
+                    + query_start) - t_6, vec_v3) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members)
+                    + (r / n_q))) * 1.0)) * 1.4426950408889634)));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_8 = j0 + j + lane_v3;
+                const ints_v3 t_7 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_7 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot9_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_8 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_8, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -2939,9 +2930,10 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2968,15 +2960,14 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle2));
-                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle1));
+                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
@@ -2999,7 +2990,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
@@ -3007,12 +2998,12 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -3030,41 +3021,39 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             float *const query = all_query + (i0 - i_block) / 16 * 1024;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
-            /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
+            /* score = score * exp2((((i + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
                * 1.442695f)) */
-            const int64_t t_7 = n_k - n_q;
-            const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_8 = __builtin_convertvector(((i0 + i + lane_any) + t_7) - j0, vec_any);
+                const vec_any t_6 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, load_any(score + j * 16 + i) * exp2_any(((t_8 - (float)j) * 1.0f) *
-                        (float)t_9));
+                    store_any(score + j * 16 + i, load_any(score + j * 16 + i) * exp2_any(((t_6 - (float)j) * 1.0f) *
+                        (float)t_7));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_10 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -3120,7 +3109,7 @@ APART void retention_keys_any(const struct call *call, int64_t task, const struc
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3220,9 +3209,10 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3242,22 +3232,21 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_13 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_14 = (i0 + i + lane_any) + t_13;
+            const ints_any t_13 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle15 = __builtin_convertvector(t_14, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 32 + i, cos_any(&angle15));
-                const wide_any angle16 = __builtin_convertvector(t_14, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 32 + i, sin_any(&angle16));
+                const wide_any angle14 = __builtin_convertvector(t_13, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 32 + i, cos_any(&angle14));
+                const wide_any angle15 = __builtin_convertvector(t_13, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 32 + i, sin_any(&angle15));
             }
         }
         /* query_features = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
@@ -3271,17 +3260,16 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 }
             }
         }
-        /* query = query_features * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 -
+        /* query = query_features * exp2(select(chunk == 0, 0, ((i + query_start) - (chunk * 32)) + 1) * (log(1 -
            exp2((-5 - ((g * members) ... */
-        const int t_17 = chunk == 0;
-        const int64_t t_18 = n_k - n_q;
-        const int64_t t_19 = chunk * 32;
-        const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        const int t_16 = chunk == 0;
+        const int64_t t_17 = chunk * 32;
+        const double t_18 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_21 = exp2_any(__builtin_convertvector(t_17 ? (0 - (ints_any){0}) : ((((i0 + i + lane_any) +
-                t_18) - t_19) + 1), vec_any) * (float)t_20);
+            const vec_any t_19 = exp2_any(__builtin_convertvector(t_16 ? (0 - (ints_any){0}) : ((((i0 + i + lane_any) +
+                query_start) - t_17) + 1), vec_any) * (float)t_18);
             for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 32 + i, load_any(query_features + f * 32 + i) * t_21);
+                store_any(query + f * 32 + i, load_any(query_features + f * 32 + i) * t_19);
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
@@ -3295,7 +3283,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -3303,12 +3291,12 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             /* key_cos_2 = cos(j * rope_theta); key_sin_2 = sin(j * rope_theta) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_22 = j0 + j + lane_any;
+                const ints_any t_20 = j0 + j + lane_any;
                 for (int64_t t = 0; t < 32; t++) {
-                    const wide_any angle23 = __builtin_convertvector(t_22, wide_any) * rope_theta[t];
-                    store_any(key_cos_2 + t * 32 + j, cos_any(&angle23));
-                    const wide_any angle24 = __builtin_convertvector(t_22, wide_any) * rope_theta[t];
-                    store_any(key_sin_2 + t * 32 + j, sin_any(&angle24));
+                    const wide_any angle21 = __builtin_convertvector(t_20, wide_any) * rope_theta[t];
+                    store_any(key_cos_2 + t * 32 + j, cos_any(&angle21));
+                    const wide_any angle22 = __builtin_convertvector(t_20, wide_any) * rope_theta[t];
+                    store_any(key_sin_2 + t * 32 + j, sin_any(&angle22));
                 }
             }
             /* key_features_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -3323,41 +3311,38 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
             dot5_any(round_up(i1 - i0, 4), j1 - j0, key_features_3, query_features, score);
-            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
+            /* score = score * exp2(((i + query_start) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
                1.442695f)) */
-            const int64_t t_25 = n_k - n_q;
-            const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            const double t_24 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_26 = __builtin_convertvector(((i0 + i + lane_any) + t_25) - j0, vec_any);
+                const vec_any t_23 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_26 - (float)j) *
-                        (float)t_27));
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_23 - (float)j) *
+                        (float)t_24));
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                const int64_t t_28 = n_k - n_q;
+            if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_29 = (i0 + i + lane_any) + t_28;
+                    const ints_any t_25 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_29) &
+                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_25) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
                             splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[8] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_30 = n_k - n_q;
-                    const int t_31 = (chunk * 32) <= (j0 + j);
+                    const int t_26 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) &
-                            (-(int64_t)t_31), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start)) &
+                            (-(int64_t)t_26), mask_any);
                     }
                     add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -3417,7 +3402,8 @@ APART void retention_few_begin_any(const struct call *call, int64_t task, const 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -3428,16 +3414,15 @@ APART void retention_few_begin_any(const struct call *call, int64_t task, const 
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
@@ -3481,7 +3466,8 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3500,7 +3486,8 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3508,12 +3495,12 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -3528,35 +3515,35 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
         }
         /* score[r][j] = sum over d of query * key */
         dot8_any(round_up(j1 - j0, 4), rows, query, key, score);
-        /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
+        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_7 = j0 + j + lane_any;
+            const ints_any t_6 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, load_any(score + r * 144 + j) * exp2_any((__builtin_convertvector(((r %
-                    n_q) + n_k - n_q) - t_7, vec_any) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g *
+                    n_q) + query_start) - t_6, vec_any) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g *
                     members) + (r / n_q))) * 1.0)) * 1.4426950408889634)));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_8 = j0 + j + lane_any;
+                const ints_any t_7 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_7 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot9_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_9 = (r % n_q) + n_k - n_q;
+                const int64_t t_8 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_8, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -3659,6 +3646,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3681,7 +3669,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_v4, .tile = 0, .own = 110592,
             .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
         if (n_k >= 204) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .of_token = 4160,
-            .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = retention_few_v4, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 270336, .of_pair = 128};
@@ -3692,7 +3680,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_v3, .tile = 0, .own = 110592,
             .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
         if (n_k >= 204) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .of_token = 4160,
-            .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = retention_few_v3, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 270336, .of_pair = 128};
@@ -3701,7 +3689,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
         .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
     if (n_k >= 204) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .of_token = 4160,
-        .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
         .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = retention_rows_any, .tile = 128, .own = 172032, .of_pair = 128};
@@ -3791,6 +3779,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t retention_workspace(const struct attn_problem *problem)
@@ -3885,9 +3897,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int retention_forward(const struct attn_problem *problem, const struct retention_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3896,12 +3905,13 @@ int retention_forward(const struct attn_problem *problem, const struct retention
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -10,13 +10,13 @@
      v [b g j e]
      rate [g m d], learned parameter
      x4 [b g m position d] = max(exp(rate) * -1, -10000)
-     x5 [b g m i d] = sum over position of x4 if position <= i + n_k - n_q
+     x5 [b g m i d] = sum over position of x4 if position <= i + query_start
      x6 [b g m j d] = sum over position of x4 if position <= j
      x7 [b g m i j d] = q * k * pow(2.718281828459045, x5 - x6)
      x8 [b g m i j] = sum over d of x7
      x9 [b g m i j] = x8
-     x10 [b g m i] = sum over j of x9 if j <= i + n_k - n_q
-     x11 [b g m i e] = sum over j of x9 * v if j <= i + n_k - n_q
+     x10 [b g m i] = sum over j of x9 if j <= i + query_start
+     x11 [b g m i e] = sum over j of x9 * v if j <= i + query_start
      x12 [b g m i e] = x11
      out = x12
 
@@ -94,7 +94,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *log_decay_chunk_low; /* [B,H,n_k,64] */
     struct attn_strides log_decay_chunk_low_at;
     struct rwkv_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -539,9 +538,10 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -587,7 +587,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -611,27 +611,26 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
                 store_v4(weight + j * 64 + i, load_v4(weight + j * 64 + i) + weight_in);
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                    store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         load_v4(weight + j * 64 + i), splat_v4(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
@@ -680,7 +679,7 @@ TARGET_v4 APART void rwkv_keys_v4(const struct call *call, int64_t task, const s
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -803,9 +802,10 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -838,8 +838,8 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -875,7 +875,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
                 store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -897,30 +897,28 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
                     store_v4(weight + j * 16 + i, load_v4(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
+                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
                             (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
                             splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[1] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 16) <= (j0 + j);
+                    const int t_9 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_10)) &
-                            (-(int64_t)t_11), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start)) &
+                            (-(int64_t)t_9), mask_v4);
                     }
                     add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
@@ -1347,9 +1345,10 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1395,7 +1394,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1419,27 +1418,25 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
                 store_v3(weight + j * 64 + i, load_v3(weight + j * 64 + i) + weight_in);
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                    store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         load_v3(weight + j * 64 + i), splat_v3(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
@@ -1488,7 +1485,7 @@ TARGET_v3 APART void rwkv_keys_v3(const struct call *call, int64_t task, const s
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1611,9 +1608,10 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1646,8 +1644,8 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -1685,7 +1683,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1709,30 +1707,28 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                     store_v3(weight + j * 16 + i, load_v3(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
                             (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
                             splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 16) <= (j0 + j);
+                    const int t_9 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_10)) &
-                            (-(int64_t)t_11), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start)) &
+                            (-(int64_t)t_9), mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
@@ -2151,9 +2147,10 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2199,7 +2196,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2223,27 +2220,26 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
                 store_any(weight + j * 64 + i, load_any(weight + j * 64 + i) + weight_in);
             }
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                    store_any(weight + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         load_any(weight + j * 64 + i), splat_any(0.0f)));
                 }
             }
         }
         /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
@@ -2292,7 +2288,7 @@ APART void rwkv_keys_any(const struct call *call, int64_t task, const struct par
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2415,9 +2411,10 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2450,8 +2447,8 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -2489,7 +2486,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2513,30 +2510,28 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                     store_any(weight + j * 16 + i, load_any(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
-                const int64_t t_8 = n_k - n_q;
+            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
                             (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
                             splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 16) <= (j0 + j);
+                    const int t_9 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_10)) &
-                            (-(int64_t)t_11), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start)) &
+                            (-(int64_t)t_9), mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
@@ -2621,6 +2616,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -2634,19 +2630,19 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 33) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 28672, .of_token = 4160,
-            .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 155648, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 33) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 28672, .of_token = 4160,
-            .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+            .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 155648, .of_pair = 128};
     }
 #endif
     if (n_k >= 33) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 28672, .of_token = 4160,
-        .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 155648, .of_pair = 128};
 }
 
@@ -2766,6 +2762,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
 {
@@ -2831,9 +2851,10 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t x = 0, at = i * 64; x < 64; x++, at++) {
-            const int64_t from = at + (n_k - n_q) * 64;
+            const int64_t from = min(first + i, n_k - 1) * 64 + x;
             of_query[at] = from < 0 ? 0 : sum[from];
             of_query_low[at] = from < 0 ? 0 : sum_low[from];
         }
@@ -2962,9 +2983,6 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *params, const float *q, const float *k,
     const float *v,
     float *out, void *workspace)
@@ -2973,15 +2991,16 @@ int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *p
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->rate) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;

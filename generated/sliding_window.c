@@ -12,13 +12,14 @@
      x4 [j t] = cos(j * rope_theta)
      x5 [j t] = sin(j * rope_theta)
      x6 [b g j d] = k * x4[j, d % 64] + k[b, g, j, d < 64 ? d + 64 : d + -64] * x5[j, d % 64] * (d < 64 ? -1 : 1)
-     x7 [i t] = cos((i + n_k - n_q) * rope_theta)
-     x8 [i t] = sin((i + n_k - n_q) * rope_theta)
-     x9 [b g m i d] = q * x7[i, d % 64] + q[b, g, m, i, d < 64 ? d + 64 : d + -64] * x8[i, d % 64] * (d < 64 ? -1 : 1)
+     x7 [b i t] = cos((i + query_start) * rope_theta)
+     x8 [b i t] = sin((i + query_start) * rope_theta)
+     x9 [b g m i d] = q * x7[b, i, d % 64] + q[b, g, m, i, d < 64 ? d + 64 : d + -64] * x8[b, i,
+     d % 64] * (d < 64 ? -1 : 1)
      x10 [b g m i j] = sum over d of x9 * x6
      x11 [b g m i j] = exp(x10 * 0.08838834764831843)
-     x12 [b g m i] = sum over j of x11 if i + n_k - n_q + -4096 <= j && j <= i + n_k - n_q
-     x13 [b g m i e] = sum over j of x11 * v if i + n_k - n_q + -4096 <= j && j <= i + n_k - n_q
+     x12 [b g m i] = sum over j of x11 if i + query_start + -4096 <= j && j <= i + query_start
+     x13 [b g m i e] = sum over j of x11 * v if i + query_start + -4096 <= j && j <= i + query_start
      x14 [b g m i e] = x12 == 0 ? 0 : x13 / x12
      out = x14
 
@@ -86,7 +87,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -628,9 +628,10 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -664,15 +665,14 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
@@ -701,7 +701,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 4096), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 4096), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -709,12 +709,12 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -735,7 +735,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
-            if (!(((i0 + n_k - n_q - 4096) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 4096) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
@@ -743,16 +743,15 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 4097)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -4096) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
-                    const ints_v4 t_9 = t_8 + (-4096);
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_7 = t_6 + (-4096);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -780,35 +779,34 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_10 = load_v4(old_max + i);
-                const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new11);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+                const vec_v4 old_max_8 = load_v4(old_max + i);
+                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new9);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_13 = load_v4(row_max + i);
+                const vec_v4 row_max_11 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_12 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
-                    store_v4(score + j * 32 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
+                    store_v4(score + j * 32 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
-                v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 4097)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v +
+                j0 * v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                        in_region[i / 16] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
+                        in_region[i / 16] = __builtin_convertvector(((t_13 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_13),
                             mask_v4);
                     }
                     add_seen_v4(128, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
@@ -824,11 +822,11 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_17 = load_v4(row_sum + i);
-                const mask_v4 t_18 = row_sum_17 == 0.0f;
+                const vec_v4 row_sum_14 = load_v4(row_sum + i);
+                const mask_v4 t_15 = row_sum_14 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_18, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_17));
+                    store_v4(result + e * 32 + i, pick_v4(t_15, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_14));
                 }
             }
             /* out = result, transposed back */
@@ -849,7 +847,8 @@ TARGET_v4 APART void sliding_window_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -860,16 +859,15 @@ TARGET_v4 APART void sliding_window_few_begin_v4(const struct call *call, int64_
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
@@ -923,7 +921,8 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -950,8 +949,8 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 4096), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 4096), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -959,12 +958,12 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -983,15 +982,15 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((j0 < (n_k - 4097)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -4096) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 4097)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -4096) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_7 = j0 + j + lane_v4;
+                const ints_v4 t_6 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_8 = (r % n_q) + n_k - n_q;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 4096) <=
-                        t_7) & (t_7 <= t_8), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 4096) <=
+                        t_6) & (t_6 <= t_7), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1008,11 +1007,11 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_9 = load_v4(old_max + r);
-            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
-            store_v4(old_max + r, old_max_new10);
+            const vec_v4 old_max_8 = load_v4(old_max + r);
+            const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
+            store_v4(old_max + r, old_max_new9);
             store_v4(state_sum + (chunk - chunk0) * 9344 + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new10);
+                old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1042,16 +1041,16 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 4097)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
-            j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 4097)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
-                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                const int64_t t_10 = (r % n_q) + query_start - 4096;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_12 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
+                    const ints_v4 t_11 = j0 + j + lane_v4;
+                    in_region[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
                 }
                 add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1084,31 +1083,31 @@ TARGET_v4 APART void sliding_window_few_fold_v4(const struct call *call, int64_t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_14 = load_v4(carried_max + r);
-            const vec_v4 before_max_new15 = carried_max_14;
-            const vec_v4 state_max_16 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_v4 carried_max_new17 = max_v4(load_v4(carried_max + r), state_max_16);
-            store_v4(carried_max + r, carried_max_new17);
-            const vec_v4 carried_factor_new18 = exp2_v4(before_max_new15 - carried_max_new17);
-            store_v4(carried_factor + r, carried_factor_new18);
-            const vec_v4 slot_factor_new19 = exp2_v4(state_max_16 - carried_max_new17);
-            store_v4(slot_factor + r, slot_factor_new19);
-            const vec_v4 carried_sum_20 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new18);
+            const vec_v4 carried_max_13 = load_v4(carried_max + r);
+            const vec_v4 before_max_new14 = carried_max_13;
+            const vec_v4 state_max_15 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v4 carried_max_new16 = max_v4(load_v4(carried_max + r), state_max_15);
+            store_v4(carried_max + r, carried_max_new16);
+            const vec_v4 carried_factor_new17 = exp2_v4(before_max_new14 - carried_max_new16);
+            store_v4(carried_factor + r, carried_factor_new17);
+            const vec_v4 slot_factor_new18 = exp2_v4(state_max_15 - carried_max_new16);
+            store_v4(slot_factor + r, slot_factor_new18);
+            const vec_v4 carried_sum_19 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new17);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new19, splat_v4(1));
+                slot_factor_new18, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_21 = load_v4(carried + r * 144 + e);
-                    const float carried_factor_22 = carried_factor[r];
-                    store_v4(carried + r * 144 + e, carried_21 * carried_factor_22);
+                    const vec_v4 carried_20 = load_v4(carried + r * 144 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_v4(carried + r * 144 + e, carried_20 * carried_factor_21);
                     store_v4(carried_compensation + r * 144 + e, load_v4(carried_compensation + r * 144 + e) *
-                        carried_factor_22);
+                        carried_factor_21);
                     add_v4(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1138,9 +1137,9 @@ TARGET_v4 APART void sliding_window_few_queries_v4(const struct call *call, int6
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_23 = carried_sum[r];
-                store_v4(result + r * 144 + e, (carried_sum_23 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
-                    e) / carried_sum_23);
+                const float carried_sum_22 = carried_sum[r];
+                store_v4(result + r * 144 + e, (carried_sum_22 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
+                    e) / carried_sum_22);
             }
         }
     }
@@ -1157,12 +1156,13 @@ TARGET_v4 static void sliding_window_few_v4(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         sliding_window_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         sliding_window_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 4096, 0) / 1024;
+    const int64_t first = max(query_start - 4096, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1623,9 +1623,10 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1659,15 +1660,14 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
@@ -1696,7 +1696,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 4096), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 4096), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -1704,12 +1704,12 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -1730,7 +1730,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
-            if (!(((i0 + n_k - n_q - 4096) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 4096) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
@@ -1738,16 +1738,15 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 4097)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -4096) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
-                    const ints_v3 t_9 = t_8 + (-4096);
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_7 = t_6 + (-4096);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -1775,35 +1774,34 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_10 = load_v3(old_max + i);
-                const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new11);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+                const vec_v3 old_max_8 = load_v3(old_max + i);
+                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new9);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_13 = load_v3(row_max + i);
+                const vec_v3 row_max_11 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_12 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
-                    store_v3(score + j * 16 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
+                    store_v3(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
-                v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 4097)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v +
+                j0 * v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
-                        in_region[i / 8] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
+                        in_region[i / 8] = __builtin_convertvector(((t_13 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_13),
                             mask_v3);
                     }
                     add_seen_v3(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -1819,11 +1817,11 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_17 = load_v3(row_sum + i);
-                const mask_v3 t_18 = row_sum_17 == 0.0f;
+                const vec_v3 row_sum_14 = load_v3(row_sum + i);
+                const mask_v3 t_15 = row_sum_14 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_18, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_17));
+                    store_v3(result + e * 16 + i, pick_v3(t_15, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_14));
                 }
             }
             /* out = result, transposed back */
@@ -1844,7 +1842,8 @@ TARGET_v3 APART void sliding_window_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -1855,16 +1854,15 @@ TARGET_v3 APART void sliding_window_few_begin_v3(const struct call *call, int64_
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
@@ -1918,7 +1916,8 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1945,8 +1944,8 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 4096), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 4096), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -1954,12 +1953,12 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -1978,15 +1977,15 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((j0 < (n_k - 4097)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -4096) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 4097)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -4096) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_7 = j0 + j + lane_v3;
+                const ints_v3 t_6 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_8 = (r % n_q) + n_k - n_q;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 4096) <=
-                        t_7) & (t_7 <= t_8), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 4096) <=
+                        t_6) & (t_6 <= t_7), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -2003,11 +2002,11 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_9 = load_v3(old_max + r);
-            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
-            store_v3(old_max + r, old_max_new10);
+            const vec_v3 old_max_8 = load_v3(old_max + r);
+            const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
+            store_v3(old_max + r, old_max_new9);
             store_v3(state_sum + (chunk - chunk0) * 9344 + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new10);
+                old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2037,16 +2036,16 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 4097)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
-            j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 4097)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
-                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                const int64_t t_10 = (r % n_q) + query_start - 4096;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_12 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
+                    const ints_v3 t_11 = j0 + j + lane_v3;
+                    in_region[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
                 }
                 add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -2079,31 +2078,31 @@ TARGET_v3 APART void sliding_window_few_fold_v3(const struct call *call, int64_t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_14 = load_v3(carried_max + r);
-            const vec_v3 before_max_new15 = carried_max_14;
-            const vec_v3 state_max_16 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_v3 carried_max_new17 = max_v3(load_v3(carried_max + r), state_max_16);
-            store_v3(carried_max + r, carried_max_new17);
-            const vec_v3 carried_factor_new18 = exp2_v3(before_max_new15 - carried_max_new17);
-            store_v3(carried_factor + r, carried_factor_new18);
-            const vec_v3 slot_factor_new19 = exp2_v3(state_max_16 - carried_max_new17);
-            store_v3(slot_factor + r, slot_factor_new19);
-            const vec_v3 carried_sum_20 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new18);
+            const vec_v3 carried_max_13 = load_v3(carried_max + r);
+            const vec_v3 before_max_new14 = carried_max_13;
+            const vec_v3 state_max_15 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v3 carried_max_new16 = max_v3(load_v3(carried_max + r), state_max_15);
+            store_v3(carried_max + r, carried_max_new16);
+            const vec_v3 carried_factor_new17 = exp2_v3(before_max_new14 - carried_max_new16);
+            store_v3(carried_factor + r, carried_factor_new17);
+            const vec_v3 slot_factor_new18 = exp2_v3(state_max_15 - carried_max_new16);
+            store_v3(slot_factor + r, slot_factor_new18);
+            const vec_v3 carried_sum_19 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new17);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new19, splat_v3(1));
+                slot_factor_new18, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_21 = load_v3(carried + r * 144 + e);
-                    const float carried_factor_22 = carried_factor[r];
-                    store_v3(carried + r * 144 + e, carried_21 * carried_factor_22);
+                    const vec_v3 carried_20 = load_v3(carried + r * 144 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_v3(carried + r * 144 + e, carried_20 * carried_factor_21);
                     store_v3(carried_compensation + r * 144 + e, load_v3(carried_compensation + r * 144 + e) *
-                        carried_factor_22);
+                        carried_factor_21);
                     add_v3(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -2133,9 +2132,9 @@ TARGET_v3 APART void sliding_window_few_queries_v3(const struct call *call, int6
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_23 = carried_sum[r];
-                store_v3(result + r * 144 + e, (carried_sum_23 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
-                    e) / carried_sum_23);
+                const float carried_sum_22 = carried_sum[r];
+                store_v3(result + r * 144 + e, (carried_sum_22 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
+                    e) / carried_sum_22);
             }
         }
     }
@@ -2152,12 +2151,13 @@ TARGET_v3 static void sliding_window_few_v3(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         sliding_window_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         sliding_window_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 4096, 0) / 1024;
+    const int64_t first = max(query_start - 4096, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -2605,9 +2605,10 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2641,15 +2642,14 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle2));
-                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle1));
+                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
@@ -2678,7 +2678,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 4096), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 4096), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -2686,12 +2686,12 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -2712,7 +2712,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
-            if (!(((i0 + n_k - n_q - 4096) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 4096) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
@@ -2720,16 +2720,15 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 4097)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -4096) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
-                    const ints_any t_9 = t_8 + (-4096);
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_7 = t_6 + (-4096);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -2757,35 +2756,34 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_10 = load_any(old_max + i);
-                const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new11);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+                const vec_any old_max_8 = load_any(old_max + i);
+                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new9);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_13 = load_any(row_max + i);
+                const vec_any row_max_11 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_12 = load_any(score + j * 16 + i);
-                    const vec_any score_new14 = exp2_any(score_12 - row_max_13);
-                    store_any(score + j * 16 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_any score_10 = load_any(score + j * 16 + i);
+                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
+                    store_any(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
-                v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 4097)) || ((i0 + query_start + 1) < j1)) && !finite_any(v +
+                j0 * v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                        in_region[i / 4] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        const ints_any t_13 = (i0 + i + lane_any) + query_start;
+                        in_region[i / 4] = __builtin_convertvector(((t_13 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_13),
                             mask_any);
                     }
                     add_seen_any(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -2801,11 +2799,11 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_17 = load_any(row_sum + i);
-                const mask_any t_18 = row_sum_17 == 0.0f;
+                const vec_any row_sum_14 = load_any(row_sum + i);
+                const mask_any t_15 = row_sum_14 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_18, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_17));
+                    store_any(result + e * 16 + i, pick_any(t_15, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_14));
                 }
             }
             /* out = result, transposed back */
@@ -2826,7 +2824,8 @@ APART void sliding_window_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -2837,16 +2836,15 @@ APART void sliding_window_few_begin_any(const struct call *call, int64_t task, c
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
@@ -2900,7 +2898,8 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2927,8 +2926,8 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 4096), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 4096), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -2936,12 +2935,12 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -2960,15 +2959,15 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((j0 < (n_k - 4097)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -4096) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 4097)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -4096) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_7 = j0 + j + lane_any;
+                const ints_any t_6 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_8 = (r % n_q) + n_k - n_q;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 4096) <=
-                        t_7) & (t_7 <= t_8), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 4096) <=
+                        t_6) & (t_6 <= t_7), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
         }
@@ -2985,11 +2984,11 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_9 = load_any(old_max + r);
-            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(state_max + (chunk - chunk0) * 9344 + r));
-            store_any(old_max + r, old_max_new10);
+            const vec_any old_max_8 = load_any(old_max + r);
+            const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(state_max + (chunk - chunk0) * 9344 + r));
+            store_any(old_max + r, old_max_new9);
             store_any(state_sum + (chunk - chunk0) * 9344 + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new10);
+                old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3019,16 +3018,16 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 4097)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
-            j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 4097)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
-                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                const int64_t t_10 = (r % n_q) + query_start - 4096;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_12 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
+                    const ints_any t_11 = j0 + j + lane_any;
+                    in_region[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
                 }
                 add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -3061,31 +3060,31 @@ APART void sliding_window_few_fold_any(const struct call *call, int64_t task, co
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_14 = load_any(carried_max + r);
-            const vec_any before_max_new15 = carried_max_14;
-            const vec_any state_max_16 = load_any(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_any carried_max_new17 = max_any(load_any(carried_max + r), state_max_16);
-            store_any(carried_max + r, carried_max_new17);
-            const vec_any carried_factor_new18 = exp2_any(before_max_new15 - carried_max_new17);
-            store_any(carried_factor + r, carried_factor_new18);
-            const vec_any slot_factor_new19 = exp2_any(state_max_16 - carried_max_new17);
-            store_any(slot_factor + r, slot_factor_new19);
-            const vec_any carried_sum_20 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new18);
+            const vec_any carried_max_13 = load_any(carried_max + r);
+            const vec_any before_max_new14 = carried_max_13;
+            const vec_any state_max_15 = load_any(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_any carried_max_new16 = max_any(load_any(carried_max + r), state_max_15);
+            store_any(carried_max + r, carried_max_new16);
+            const vec_any carried_factor_new17 = exp2_any(before_max_new14 - carried_max_new16);
+            store_any(carried_factor + r, carried_factor_new17);
+            const vec_any slot_factor_new18 = exp2_any(state_max_15 - carried_max_new16);
+            store_any(slot_factor + r, slot_factor_new18);
+            const vec_any carried_sum_19 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new17);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new19, splat_any(1));
+                slot_factor_new18, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_21 = load_any(carried + r * 144 + e);
-                    const float carried_factor_22 = carried_factor[r];
-                    store_any(carried + r * 144 + e, carried_21 * carried_factor_22);
+                    const vec_any carried_20 = load_any(carried + r * 144 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_any(carried + r * 144 + e, carried_20 * carried_factor_21);
                     store_any(carried_compensation + r * 144 + e, load_any(carried_compensation + r * 144 + e) *
-                        carried_factor_22);
+                        carried_factor_21);
                     add_any(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_any(1));
                 }
@@ -3115,9 +3114,9 @@ APART void sliding_window_few_queries_any(const struct call *call, int64_t task,
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_23 = carried_sum[r];
-                store_any(result + r * 144 + e, (carried_sum_23 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
-                    + e) / carried_sum_23);
+                const float carried_sum_22 = carried_sum[r];
+                store_any(result + r * 144 + e, (carried_sum_22 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
+                    + e) / carried_sum_22);
             }
         }
     }
@@ -3134,12 +3133,13 @@ static void sliding_window_few_any(const struct call *call, int64_t task, struct
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         sliding_window_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         sliding_window_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 4096, 0) / 1024;
+    const int64_t first = max(query_start - 4096, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3168,6 +3168,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3290,6 +3291,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t sliding_window_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3382,9 +3407,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int sliding_window_forward(const struct attn_problem *problem, const struct sliding_window_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3393,12 +3415,13 @@ int sliding_window_forward(const struct attn_problem *problem, const struct slid
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 128, 128, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -14,9 +14,9 @@
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
      blocks [b g m blocks listed], learned parameter
-     x6 [b g m i] = sum over j of x4 if j <= i + n_k - n_q && drawn(floor(i / 64), floor(j / 64),
+     x6 [b g m i] = sum over j of x4 if j <= i + query_start && drawn(floor(i / 64), floor(j / 64),
      (b * (kv_heads * members) + g * members + m) * ((n_q + 63) / 64))
-     x7 [b g m i e] = sum over j of x4 * v if j <= i + n_k - n_q && drawn(floor(i / 64), floor(j / 64),
+     x7 [b g m i e] = sum over j of x4 * v if j <= i + query_start && drawn(floor(i / 64), floor(j / 64),
      (b * (kv_heads * members) + g * members + m) * ((n_q + 63) / 64))
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
@@ -74,7 +74,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -466,9 +465,10 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -521,12 +521,12 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 124224);
     int64_t j_ranges = 0;
-    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + n_k - n_q, 0, j_range + j_ranges);
+    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124736);
     int64_t j_insides = 0;
-    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + n_k - n_q + 1, 1, j_inside + j_insides);
+    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
@@ -538,17 +538,16 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
+                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
                    64)) / 64, ((b * (kv_heads * membe ... */
-                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_0 = i0 + i + lane_v4;
-                    const ints_v4 t_2 = t_0 + t_1;
-                    const ints_v4 r3 = t_0 % 64;
-                    const ints_v4 t_4 = (t_0 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v4 t_1 = t_0 + query_start;
+                    const ints_v4 r2 = t_0 % 64;
+                    const ints_v4 t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2,
-                            mask_v4) & drawn_v4(&drawn_0, &t_4, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
+                            mask_v4) & drawn_v4(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
                             load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -571,21 +570,21 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_5 = load_v4(old_max + i);
-                const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new6);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
+                const vec_v4 old_max_4 = load_v4(old_max + i);
+                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new5);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_8 = load_v4(row_max + i);
+                const vec_v4 row_max_7 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                    store_v4(score + j * 64 + i, score_new9);
-                    row_sum_in += score_new9;
+                    const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                    store_v4(score + j * 64 + i, score_new8);
+                    row_sum_in += score_new8;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -596,14 +595,13 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
-                    const int64_t t_13 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_10 = i0 + i + lane_v4;
-                        const ints_v4 r12 = t_10 % 64;
-                        const ints_v4 block14 = (t_10 - (r12 + (((r12 != 0) & ((r12 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= (t_10 + t_11),
-                            mask_v4) & drawn_v4(&drawn_0, &block14, t_13);
+                        const ints_v4 t_9 = i0 + i + lane_v4;
+                        const ints_v4 r10 = t_9 % 64;
+                        const ints_v4 block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
+                            mask_v4) & drawn_v4(&drawn_0, &block12, t_11);
                     }
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -613,10 +611,10 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_15 = load_v4(row_sum + i);
-        const mask_v4 t_16 = row_sum_15 == 0.0f;
+        const vec_v4 row_sum_13 = load_v4(row_sum + i);
+        const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_15));
+            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -969,9 +967,10 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1024,12 +1023,12 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 124224);
     int64_t j_ranges = 0;
-    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + n_k - n_q, 0, j_range + j_ranges);
+    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124736);
     int64_t j_insides = 0;
-    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + n_k - n_q + 1, 1, j_inside + j_insides);
+    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
@@ -1041,17 +1040,16 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
+                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
                    64)) / 64, ((b * (kv_heads * membe ... */
-                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_0 = i0 + i + lane_v3;
-                    const ints_v3 t_2 = t_0 + t_1;
-                    const ints_v3 r3 = t_0 % 64;
-                    const ints_v3 t_4 = (t_0 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v3 t_1 = t_0 + query_start;
+                    const ints_v3 r2 = t_0 % 64;
+                    const ints_v3 t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2,
-                            mask_v3) & drawn_v3(&drawn_0, &t_4, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
+                            mask_v3) & drawn_v3(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
                             load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -1080,21 +1078,21 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_5 = load_v3(old_max + i);
-                const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new6);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
+                const vec_v3 old_max_4 = load_v3(old_max + i);
+                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new5);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_8 = load_v3(row_max + i);
+                const vec_v3 row_max_7 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                    store_v3(score + j * 64 + i, score_new9);
-                    row_sum_in += score_new9;
+                    const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                    store_v3(score + j * 64 + i, score_new8);
+                    row_sum_in += score_new8;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1105,14 +1103,13 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
-                    const int64_t t_13 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_10 = i0 + i + lane_v3;
-                        const ints_v3 r12 = t_10 % 64;
-                        const ints_v3 block14 = (t_10 - (r12 + (((r12 != 0) & ((r12 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= (t_10 + t_11),
-                            mask_v3) & drawn_v3(&drawn_0, &block14, t_13);
+                        const ints_v3 t_9 = i0 + i + lane_v3;
+                        const ints_v3 r10 = t_9 % 64;
+                        const ints_v3 block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
+                            mask_v3) & drawn_v3(&drawn_0, &block12, t_11);
                     }
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -1122,10 +1119,10 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_15 = load_v3(row_sum + i);
-        const mask_v3 t_16 = row_sum_15 == 0.0f;
+        const vec_v3 row_sum_13 = load_v3(row_sum + i);
+        const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_15));
+            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -1468,9 +1465,10 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1523,12 +1521,12 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
     /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 124224);
     int64_t j_ranges = 0;
-    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + n_k - n_q, 0, j_range + j_ranges);
+    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
     struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124736);
     int64_t j_insides = 0;
-    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + n_k - n_q + 1, 1, j_inside + j_insides);
+    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
@@ -1540,17 +1538,16 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                 store_any(old_max + i, load_any(row_max + i));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + (n_k - n_q))) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
+                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
                    64)) / 64, ((b * (kv_heads * membe ... */
-                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_0 = i0 + i + lane_any;
-                    const ints_any t_2 = t_0 + t_1;
-                    const ints_any r3 = t_0 % 64;
-                    const ints_any t_4 = (t_0 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_any t_1 = t_0 + query_start;
+                    const ints_any r2 = t_0 % 64;
+                    const ints_any t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2,
-                            mask_any) & drawn_any(&drawn_0, &t_4, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1,
+                            mask_any) & drawn_any(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
                             load_any(score + j * 64 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -1579,21 +1576,21 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_5 = load_any(old_max + i);
-                const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new6);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
+                const vec_any old_max_4 = load_any(old_max + i);
+                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new5);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_8 = load_any(row_max + i);
+                const vec_any row_max_7 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_7 = load_any(score + j * 64 + i);
-                    const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                    store_any(score + j * 64 + i, score_new9);
-                    row_sum_in += score_new9;
+                    const vec_any score_6 = load_any(score + j * 64 + i);
+                    const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                    store_any(score + j * 64 + i, score_new8);
+                    row_sum_in += score_new8;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -1604,14 +1601,13 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
-                    const int64_t t_13 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_10 = i0 + i + lane_any;
-                        const ints_any r12 = t_10 % 64;
-                        const ints_any block14 = (t_10 - (r12 + (((r12 != 0) & ((r12 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= (t_10 + t_11),
-                            mask_any) & drawn_any(&drawn_0, &block14, t_13);
+                        const ints_any t_9 = i0 + i + lane_any;
+                        const ints_any r10 = t_9 % 64;
+                        const ints_any block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
+                            mask_any) & drawn_any(&drawn_0, &block12, t_11);
                     }
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -1621,10 +1617,10 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_15 = load_any(row_sum + i);
-        const mask_any t_16 = row_sum_15 == 0.0f;
+        const vec_any row_sum_13 = load_any(row_sum + i);
+        const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_15));
+            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -1637,6 +1633,7 @@ struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 };
 
@@ -1700,6 +1697,30 @@ int softmax_blocks_params_init(struct softmax_blocks_params *params, uint64_t se
     if (!params) return ATTN_EPOINTER;
     *params = (struct softmax_blocks_params){0};
     return 0;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t softmax_blocks_workspace(const struct attn_problem *problem)
@@ -1781,9 +1802,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_blocks_forward(const struct attn_problem *problem, const struct softmax_blocks_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -1792,13 +1810,14 @@ int softmax_blocks_forward(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->blocks) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = bytes;
     const int threads = thread_count(problem, given, max_bytes);

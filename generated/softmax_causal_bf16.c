@@ -10,8 +10,8 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if j <= i + n_k - n_q
-     x6 [b g m i e] = sum over j of x4 * v if j <= i + n_k - n_q
+     x5 [b g m i] = sum over j of x4 if j <= i + query_start
+     x6 [b g m i e] = sum over j of x4 * v if j <= i + query_start
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -93,7 +93,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const uint16_t *k;
     const uint16_t *v;
     uint16_t *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -1026,9 +1025,10 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1067,7 +1067,7 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* v_tile = v, for matrix units */
         unit_turned_v4bf16amx(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
@@ -1078,20 +1078,19 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             uint16_t *const q_tile = all_q_tile + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight[j][i] = sum over d of k * q_tile */
             dot0_v4bf16amx(j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4bf16amx(old_max + i, load_v4bf16amx(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4bf16amx t_1 = (i0 + i + lane_v4bf16amx) + t_0;
+                    const ints_v4bf16amx t_0 = (i0 + i + lane_v4bf16amx) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4bf16amx(weight + j * 16 + i, pick_v4bf16amx(__builtin_convertvector((j0 + j) <= t_1,
+                        store_v4bf16amx(weight + j * 16 + i, pick_v4bf16amx(__builtin_convertvector((j0 + j) <= t_0,
                             mask_v4bf16amx), load_v4bf16amx(weight + j * 16 + i), splat_v4bf16amx(-INFINITY)));
                     }
                 }
@@ -1113,21 +1112,21 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4bf16amx old_max_2 = load_v4bf16amx(old_max + i);
-                const vec_v4bf16amx old_max_new3 = exp2_v4bf16amx(old_max_2 - load_v4bf16amx(row_max + i));
-                store_v4bf16amx(old_max + i, old_max_new3);
-                store_v4bf16amx(row_sum + i, load_v4bf16amx(row_sum + i) * old_max_new3);
-                store_v4bf16amx(row_sum_compensation + i, load_v4bf16amx(row_sum_compensation + i) * old_max_new3);
+                const vec_v4bf16amx old_max_1 = load_v4bf16amx(old_max + i);
+                const vec_v4bf16amx old_max_new2 = exp2_v4bf16amx(old_max_1 - load_v4bf16amx(row_max + i));
+                store_v4bf16amx(old_max + i, old_max_new2);
+                store_v4bf16amx(row_sum + i, load_v4bf16amx(row_sum + i) * old_max_new2);
+                store_v4bf16amx(row_sum_compensation + i, load_v4bf16amx(row_sum_compensation + i) * old_max_new2);
             }
             /* weight = exp2((weight * 0.18033688f) - row_max); row_sum += weight */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4bf16amx row_max_5 = load_v4bf16amx(row_max + i);
+                const vec_v4bf16amx row_max_4 = load_v4bf16amx(row_max + i);
                 vec_v4bf16amx row_sum_in = (vec_v4bf16amx){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4bf16amx weight_4 = load_v4bf16amx(weight + j * 16 + i);
-                    const vec_v4bf16amx weight_new6 = exp2_coarse_v4bf16amx((weight_4 * 0.18033688f) - row_max_5);
-                    store_v4bf16amx(weight + j * 16 + i, weight_new6);
-                    row_sum_in += weight_new6;
+                    const vec_v4bf16amx weight_3 = load_v4bf16amx(weight + j * 16 + i);
+                    const vec_v4bf16amx weight_new5 = exp2_coarse_v4bf16amx((weight_3 * 0.18033688f) - row_max_4);
+                    store_v4bf16amx(weight + j * 16 + i, weight_new5);
+                    row_sum_in += weight_new5;
                 }
                 add_v4bf16amx(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4bf16amx(1));
             }
@@ -1135,16 +1134,15 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             unit_rounded_v4bf16amx(weight, 16, j1 - j0, i1 - i0, weight_pairs, 32);
             /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
             unit_scale_v4bf16amx(16, 64, sum, 16, old_max);
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16amx(v_tile, 64, 64, j1 - j0),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_paired_v4bf16amx(v_tile, 64, 64, j1 - j0),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4bf16amx((j1 - j0 + 31) / 32, v_tile, weight_pairs, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4bf16amx in_region[1] = {0};
                     if (finite_paired_v4bf16amx(v_tile + j, 64, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16amx) + t_7),
-                            mask_v4bf16amx);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16amx) +
+                            query_start), mask_v4bf16amx);
                     }
                     add_seen_paired_v4bf16amx(64, sum, 16, v_tile + j, 64, weight_pairs + j / 2 * 32, j % 2, in_region,
                         i1 - i0);
@@ -1160,11 +1158,11 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4bf16amx row_sum_8 = load_v4bf16amx(row_sum + i);
-                const mask_v4bf16amx t_9 = row_sum_8 == 0.0f;
+                const vec_v4bf16amx row_sum_6 = load_v4bf16amx(row_sum + i);
+                const mask_v4bf16amx t_7 = row_sum_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4bf16amx(result + e * 16 + i, pick_v4bf16amx(t_9, splat_v4bf16amx(0.0f),
-                        load_v4bf16amx(sum + e * 16 + i) / row_sum_8));
+                    store_v4bf16amx(result + e * 16 + i, pick_v4bf16amx(t_7, splat_v4bf16amx(0.0f),
+                        load_v4bf16amx(sum + e * 16 + i) / row_sum_6));
                 }
             }
             /* out = result, transposed back */
@@ -1185,7 +1183,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1246,7 +1244,8 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1269,7 +1268,8 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4bf16amx(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1277,13 +1277,14 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4bf16amx(old_max + r, load_v4bf16amx(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4bf16amx t_0 = j0 + j + lane_v4bf16amx;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4bf16amx(score + r * 144 + j, pick_v4bf16amx(__builtin_convertvector(t_0 <= ((r % n_q) + n_k
-                        - n_q), mask_v4bf16amx), load_v4bf16amx(score + r * 144 + j), splat_v4bf16amx(-INFINITY)));
+                    store_v4bf16amx(score + r * 144 + j, pick_v4bf16amx(__builtin_convertvector(t_0 <= ((r % n_q) +
+                        query_start), mask_v4bf16amx), load_v4bf16amx(score + r * 144 + j),
+                        splat_v4bf16amx(-INFINITY)));
                 }
             }
         }
@@ -1335,7 +1336,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4bf16amx(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_v4bf16amx(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -1344,7 +1345,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
             dot4_v4bf16amx(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16amx in_region[8] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16amx) <= t_3, mask_v4bf16amx);
                 }
@@ -2295,9 +2296,10 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2332,7 +2334,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* v_tile = v, in pairs along j */
         for (int64_t j = 0; j < j1 - j0; j += 2)
@@ -2345,13 +2347,12 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4bf16(old_max + i, load_v4bf16(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4bf16 t_1 = (i0 + i + lane_v4bf16) + t_0;
+                const ints_v4bf16 t_0 = (i0 + i + lane_v4bf16) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4bf16(weight + j * 64 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_1, mask_v4bf16),
+                    store_v4bf16(weight + j * 64 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_0, mask_v4bf16),
                         load_v4bf16(weight + j * 64 + i), splat_v4bf16(-INFINITY)));
                 }
             }
@@ -2374,21 +2375,21 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4bf16 old_max_2 = load_v4bf16(old_max + i);
-            const vec_v4bf16 old_max_new3 = exp2_v4bf16(old_max_2 - load_v4bf16(row_max + i));
-            store_v4bf16(old_max + i, old_max_new3);
-            store_v4bf16(row_sum + i, load_v4bf16(row_sum + i) * old_max_new3);
-            store_v4bf16(row_sum_compensation + i, load_v4bf16(row_sum_compensation + i) * old_max_new3);
+            const vec_v4bf16 old_max_1 = load_v4bf16(old_max + i);
+            const vec_v4bf16 old_max_new2 = exp2_v4bf16(old_max_1 - load_v4bf16(row_max + i));
+            store_v4bf16(old_max + i, old_max_new2);
+            store_v4bf16(row_sum + i, load_v4bf16(row_sum + i) * old_max_new2);
+            store_v4bf16(row_sum_compensation + i, load_v4bf16(row_sum_compensation + i) * old_max_new2);
         }
         /* weight = exp2(weight - row_max); row_sum += weight */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4bf16 row_max_5 = load_v4bf16(row_max + i);
+            const vec_v4bf16 row_max_4 = load_v4bf16(row_max + i);
             vec_v4bf16 row_sum_in = (vec_v4bf16){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4bf16 weight_4 = load_v4bf16(weight + j * 64 + i);
-                const vec_v4bf16 weight_new6 = exp2_coarse_v4bf16(weight_4 - row_max_5);
-                store_v4bf16(weight + j * 64 + i, weight_new6);
-                row_sum_in += weight_new6;
+                const vec_v4bf16 weight_3 = load_v4bf16(weight + j * 64 + i);
+                const vec_v4bf16 weight_new5 = exp2_coarse_v4bf16(weight_3 - row_max_4);
+                store_v4bf16(weight + j * 64 + i, weight_new5);
+                row_sum_in += weight_new5;
             }
             add_v4bf16(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4bf16(1));
         }
@@ -2398,15 +2399,14 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                 store_paired_v4bf16(weight_pairs + j * 64 + 2 * i, load_v4bf16(weight + j * 64 + i),
                     j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j) + 1) - j0) * 64 + i) : splat_v4bf16(0));
         /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16(v_tile, 128, (j1 - j0 + 1) / 2,
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_paired_v4bf16(v_tile, 128, (j1 - j0 + 1) / 2,
             2 * 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4bf16(round_up(i1 - i0, 16), (j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4bf16 in_region[4] = {0};
                 if (finite_paired_v4bf16(v_tile + j / 2 * 128 + j % 2, 2, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16) + t_7),
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16) + query_start),
                         mask_v4bf16);
                 }
                 add_seen_paired_v4bf16(64, sum, 64, v_tile + j / 2 * 128 + j % 2, 2, weight_pairs + j / 2 * 128, j % 2,
@@ -2417,11 +2417,11 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4bf16 row_sum_8 = load_v4bf16(row_sum + i);
-        const mask_v4bf16 t_9 = row_sum_8 == 0.0f;
+        const vec_v4bf16 row_sum_6 = load_v4bf16(row_sum + i);
+        const mask_v4bf16 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4bf16(sum + e * 64 + i, pick_v4bf16(t_9, splat_v4bf16(0.0f),
-                load_v4bf16(sum + e * 64 + i) / row_sum_8));
+            store_v4bf16(sum + e * 64 + i, pick_v4bf16(t_7, splat_v4bf16(0.0f),
+                load_v4bf16(sum + e * 64 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
@@ -2439,7 +2439,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2500,7 +2500,8 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2523,7 +2524,8 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4bf16(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2531,13 +2533,13 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4bf16(old_max + r, load_v4bf16(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4bf16 t_0 = j0 + j + lane_v4bf16;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4bf16(score + r * 144 + j, pick_v4bf16(__builtin_convertvector(t_0 <= ((r % n_q) + n_k -
-                        n_q), mask_v4bf16), load_v4bf16(score + r * 144 + j), splat_v4bf16(-INFINITY)));
+                    store_v4bf16(score + r * 144 + j, pick_v4bf16(__builtin_convertvector(t_0 <= ((r % n_q) +
+                        query_start), mask_v4bf16), load_v4bf16(score + r * 144 + j), splat_v4bf16(-INFINITY)));
                 }
             }
         }
@@ -2589,7 +2591,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4bf16(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_v4bf16(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -2598,7 +2600,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
             dot4_v4bf16(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16 in_region[8] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16) <= t_3, mask_v4bf16);
                 }
@@ -3320,9 +3322,10 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3376,7 +3379,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
@@ -3398,20 +3401,19 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -3440,34 +3442,34 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_2 = load_v4(old_max + i);
-                const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new3);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+                const vec_v4 old_max_1 = load_v4(old_max + i);
+                const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new2);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new2);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new2);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_5 = load_v4(row_max + i);
+                const vec_v4 row_max_4 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_4 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                    store_v4(score + j * 32 + i, score_new6);
-                    row_sum_in += score_new6;
+                    const vec_v4 score_3 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
+                    store_v4(score + j * 32 + i, score_new5);
+                    row_sum_in += score_new5;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -3482,10 +3484,10 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_8 = load_v4(row_sum + i);
-                const mask_v4 t_9 = row_sum_8 == 0.0f;
+                const vec_v4 row_sum_6 = load_v4(row_sum + i);
+                const mask_v4 t_7 = row_sum_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_8));
+                    store_v4(result + e * 32 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_6));
                 }
             }
             /* out = result, transposed back */
@@ -3505,7 +3507,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3566,7 +3568,8 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3589,7 +3592,8 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -3597,12 +3601,12 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -3654,7 +3658,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -3663,7 +3667,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
             dot4_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
@@ -4385,9 +4389,10 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4441,7 +4446,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
@@ -4463,20 +4468,19 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -4505,34 +4509,34 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_2 = load_v3(old_max + i);
-                const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new3);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
+                const vec_v3 old_max_1 = load_v3(old_max + i);
+                const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new2);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new2);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new2);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_5 = load_v3(row_max + i);
+                const vec_v3 row_max_4 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_4 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                    store_v3(score + j * 16 + i, score_new6);
-                    row_sum_in += score_new6;
+                    const vec_v3 score_3 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
+                    store_v3(score + j * 16 + i, score_new5);
+                    row_sum_in += score_new5;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4547,10 +4551,10 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_8 = load_v3(row_sum + i);
-                const mask_v3 t_9 = row_sum_8 == 0.0f;
+                const vec_v3 row_sum_6 = load_v3(row_sum + i);
+                const mask_v3 t_7 = row_sum_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_8));
+                    store_v3(result + e * 16 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_6));
                 }
             }
             /* out = result, transposed back */
@@ -4570,7 +4574,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4631,7 +4635,8 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4654,7 +4659,8 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -4662,12 +4668,12 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -4719,7 +4725,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -4728,7 +4734,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
             dot4_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
@@ -5432,9 +5438,10 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5488,7 +5495,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
@@ -5510,20 +5517,19 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_0 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                             load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -5552,34 +5558,34 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_2 = load_any(old_max + i);
-                const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new3);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
+                const vec_any old_max_1 = load_any(old_max + i);
+                const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new2);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new2);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new2);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_5 = load_any(row_max + i);
+                const vec_any row_max_4 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_4 = load_any(score + j * 16 + i);
-                    const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                    store_any(score + j * 16 + i, score_new6);
-                    row_sum_in += score_new6;
+                    const vec_any score_3 = load_any(score + j * 16 + i);
+                    const vec_any score_new5 = exp2_any(score_3 - row_max_4);
+                    store_any(score + j * 16 + i, score_new5);
+                    row_sum_in += score_new5;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -5594,11 +5600,11 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_8 = load_any(row_sum + i);
-                const mask_any t_9 = row_sum_8 == 0.0f;
+                const vec_any row_sum_6 = load_any(row_sum + i);
+                const mask_any t_7 = row_sum_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_9, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_8));
+                    store_any(result + e * 16 + i, pick_any(t_7, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_6));
                 }
             }
             /* out = result, transposed back */
@@ -5618,7 +5624,7 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -5679,7 +5685,8 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5702,7 +5709,8 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -5710,12 +5718,12 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -5767,7 +5775,7 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
@@ -5776,7 +5784,7 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
             dot4_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
@@ -5917,6 +5925,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -6053,6 +6062,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_causal_bf16_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -6145,9 +6178,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params,
     const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace)
@@ -6156,12 +6186,13 @@ int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -10,10 +10,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
-     x5 [b g m i] = sum over j of x4 if j <= i + n_k - n_q
-     x6 [b g m i j] = exp(x3 * 0.125) * (random(i + n_k - n_q, j,
+     x5 [b g m i] = sum over j of x4 if j <= i + query_start
+     x6 [b g m i j] = exp(x3 * 0.125) * (random(i + query_start, j,
      g * members + m + b * 4294967296) < 429496730 ? 0 : 1.1111111111111112)
-     x7 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x7 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x8 [b g m i e] = x5 == 0 ? 0 : x7 / x5
      out = x8
 
@@ -87,9 +87,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *sum_0; /* [B,H,n_q,64], or NULL */
@@ -913,9 +910,10 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -957,7 +955,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -965,13 +963,12 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -994,48 +991,47 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+            const vec_v4 old_max_1 = load_v4(old_max + i);
+            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new2);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new2);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_5 = load_v4(row_max + i);
+            const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
+                store_v4(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
-        /* score = score * select(random(i + (n_k - n_q), j, ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f,
+        /* score = score * select(random(i + query_start, j, ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f,
            1.11111111f) */
-        const struct random_keys_v4 keys_7 = random_keys_of_v4(call->p.seed);
-        const int64_t t_8 = n_k - n_q;
+        const struct random_keys_v4 keys_6 = random_keys_of_v4(call->p.seed);
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            struct random_v4 last_7 = {.first = INT64_MIN};
-            const ints_v4 x_7 = (i0 + i + lane_v4) + t_8;
+            struct random_v4 last_6 = {.first = INT64_MIN};
+            const ints_v4 x_6 = (i0 + i + lane_v4) + query_start;
             for (int64_t j = 0; j < j1 - j0; j++) {
                 store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) *
-                    pick_v4(words_below_v4(random_at_y_v4(&last_7, &keys_7, &x_7, j0 + j,
+                    pick_v4(words_below_v4(random_at_y_v4(&last_6, &keys_6, &x_6, j0 + j,
                     (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v4(0.0f),
                     splat_v4(1.11111111f)));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_9), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1044,18 +1040,18 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_10 = load_v4(row_sum + i);
-        const mask_v4 t_11 = row_sum_10 == 0.0f;
+        const vec_v4 row_sum_7 = load_v4(row_sum + i);
+        const mask_v4 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
+            store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_7));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_12 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_12 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_12) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_9 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_9 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_9) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -1078,7 +1074,7 @@ TARGET_v4 APART void softmax_dropout_few_begin_v4(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1140,7 +1136,8 @@ TARGET_v4 APART void softmax_dropout_few_keys_v4(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1163,7 +1160,8 @@ TARGET_v4 APART void softmax_dropout_few_keys_v4(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1171,12 +1169,12 @@ TARGET_v4 APART void softmax_dropout_few_keys_v4(const struct call *call, int64_
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1218,14 +1216,14 @@ TARGET_v4 APART void softmax_dropout_few_keys_v4(const struct call *call, int64_
             const float total = lane_sum_v4(lane_sums);
             state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* score = score * select(random((r % n_q) + (n_k - n_q), j,
+        /* score = score * select(random((r % n_q) + query_start, j,
            ((g * members) + (r / n_q)) + (b * 4294967296)) < 429496730, 0.0f, 1.1 ... */
         const struct random_keys_v4 keys_3 = random_keys_of_v4(call->p.seed);
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             struct random_v4 last_3 = {.first = INT64_MIN};
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) *
-                    pick_v4(words_below_v4(random_at_x_v4(&last_3, &keys_3, (r % n_q) + n_k - n_q, j0 + j,
+                    pick_v4(words_below_v4(random_at_x_v4(&last_3, &keys_3, (r % n_q) + query_start, j0 + j,
                     (g * members) + (r / n_q) + (b * 4294967296)), UINT32_C(429496730)), splat_v4(0.0f),
                     splat_v4(1.11111111f)));
             }
@@ -1240,12 +1238,12 @@ TARGET_v4 APART void softmax_dropout_few_keys_v4(const struct call *call, int64_
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                 }
@@ -1391,9 +1389,10 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -1420,7 +1419,7 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
         store_v4(row_sum + i, splat_v4(0.0f));
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -1428,13 +1427,12 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1457,30 +1455,30 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+            const vec_v4 old_max_1 = load_v4(old_max + i);
+            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new2);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new2);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_5 = load_v4(row_max + i);
+            const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
+                store_v4(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_7 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_7 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_7) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_6 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_6 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_6) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1548,10 +1546,11 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
     const int64_t tiles = (n_k + 64 - 1) / 64, j0 = task % tiles * 64, j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1624,7 +1623,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 144) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -1634,7 +1633,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2(score - saved_0); weight_2 = score * select(random(i + (n_k - n_q), j,
+            /* score = exp2(score - saved_0); weight_2 = score * select(random(i + query_start, j,
                ((g * members) + m) + (b * 4294967296)) < 42 ... */
             const struct random_keys_v4 keys_2 = random_keys_of_v4(call->p.seed);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1644,32 +1643,32 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                     const vec_v4 score_new1 = exp2_v4(score_0 - (saved_0[m * saved_0_head + (i0 + i)]));
                     store_v4(score + i * 64 + j, score_new1);
                     store_v4(weight_2 + i * 64 + j, score_new1 * pick_v4(words_below_v4(random_at_x_v4(&last_2, &keys_2,
-                        (i0 + i) + n_k - n_q, j0 + j, (g * members) + m + (b * 4294967296)), UINT32_C(429496730)),
+                        (i0 + i) + query_start, j0 + j, (g * members) + m + (b * 4294967296)), UINT32_C(429496730)),
                         splat_v4(0.0f), splat_v4(1.11111111f)));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
-                    /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_3 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(weight_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) + n_k -
-                                n_q), mask_v4), load_v4(weight_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(weight_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(weight_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * weight_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_4 = (i0 + i) + n_k - n_q;
+                        const int64_t t_4 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
@@ -1681,7 +1680,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
-                /* score = (score_2 * ((score * select(random(i + (n_k - n_q), j,
+                /* score = (score_2 * ((score * select(random(i + query_start, j,
                    ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f, 1.1111 ... */
                 const struct random_keys_v4 keys_6 = random_keys_of_v4(call->p.seed);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1689,21 +1688,21 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const vec_v4 score_5 = load_v4(score + i * 64 + j);
                         store_v4(score + i * 64 + j, (load_v4(score_2 + i * 64 + j) * ((score_5 *
-                            pick_v4(words_below_v4(random_at_x_v4(&last_6, &keys_6, (i0 + i) + n_k - n_q, j0 + j,
+                            pick_v4(words_below_v4(random_at_x_v4(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v4(0.0f),
                             splat_v4(1.11111111f))) * 0.125f)) + ((row_0[m * row_0_head + (i0 + i)]) * (score_5 *
                             0.125f)));
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk || sum_0) {
-                    /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                    /* score = select(j <= (i + query_start), score, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_7 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_7 <= ((i0 + i) + n_k - n_q),
-                                mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1711,12 +1710,12 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
             if (sum_0) {
                 /* sum_0[i][d] += sum over j of score * k */
                 await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
-                        const int64_t t_8 = (i0 + i) + n_k - n_q;
+                        const int64_t t_8 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_8, mask_v4);
                         }
@@ -1729,14 +1728,14 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_9 = (i0 + i) + n_k - n_q;
+                        const int64_t t_9 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                         }
@@ -2532,9 +2531,10 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2576,7 +2576,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -2584,13 +2584,12 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -2617,48 +2616,46 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
+            const vec_v3 old_max_1 = load_v3(old_max + i);
+            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new2);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new2);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_5 = load_v3(row_max + i);
+            const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
+                store_v3(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
-        /* score = score * select(random(i + (n_k - n_q), j, ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f,
+        /* score = score * select(random(i + query_start, j, ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f,
            1.11111111f) */
-        const struct random_keys_v3 keys_7 = random_keys_of_v3(call->p.seed);
-        const int64_t t_8 = n_k - n_q;
+        const struct random_keys_v3 keys_6 = random_keys_of_v3(call->p.seed);
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            struct random_v3 last_7 = {.first = INT64_MIN};
-            const ints_v3 x_7 = (i0 + i + lane_v3) + t_8;
+            struct random_v3 last_6 = {.first = INT64_MIN};
+            const ints_v3 x_6 = (i0 + i + lane_v3) + query_start;
             for (int64_t j = 0; j < j1 - j0; j++) {
                 store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) *
-                    pick_v3(words_below_v3(random_at_y_v3(&last_7, &keys_7, &x_7, j0 + j,
+                    pick_v3(words_below_v3(random_at_y_v3(&last_6, &keys_6, &x_6, j0 + j,
                     (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v3(0.0f),
                     splat_v3(1.11111111f)));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_9), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2667,18 +2664,18 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_10 = load_v3(row_sum + i);
-        const mask_v3 t_11 = row_sum_10 == 0.0f;
+        const vec_v3 row_sum_7 = load_v3(row_sum + i);
+        const mask_v3 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
+            store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_7));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_12 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_12 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_12) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_9 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_9 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_9) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2701,7 +2698,7 @@ TARGET_v3 APART void softmax_dropout_few_begin_v3(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2763,7 +2760,8 @@ TARGET_v3 APART void softmax_dropout_few_keys_v3(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2786,7 +2784,8 @@ TARGET_v3 APART void softmax_dropout_few_keys_v3(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2794,12 +2793,12 @@ TARGET_v3 APART void softmax_dropout_few_keys_v3(const struct call *call, int64_
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2841,14 +2840,14 @@ TARGET_v3 APART void softmax_dropout_few_keys_v3(const struct call *call, int64_
             const float total = lane_sum_v3(lane_sums);
             state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* score = score * select(random((r % n_q) + (n_k - n_q), j,
+        /* score = score * select(random((r % n_q) + query_start, j,
            ((g * members) + (r / n_q)) + (b * 4294967296)) < 429496730, 0.0f, 1.1 ... */
         const struct random_keys_v3 keys_3 = random_keys_of_v3(call->p.seed);
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             struct random_v3 last_3 = {.first = INT64_MIN};
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) *
-                    pick_v3(words_below_v3(random_at_x_v3(&last_3, &keys_3, (r % n_q) + n_k - n_q, j0 + j,
+                    pick_v3(words_below_v3(random_at_x_v3(&last_3, &keys_3, (r % n_q) + query_start, j0 + j,
                     (g * members) + (r / n_q) + (b * 4294967296)), UINT32_C(429496730)), splat_v3(0.0f),
                     splat_v3(1.11111111f)));
             }
@@ -2863,12 +2862,12 @@ TARGET_v3 APART void softmax_dropout_few_keys_v3(const struct call *call, int64_
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                 }
@@ -3014,9 +3013,10 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -3043,7 +3043,7 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
         store_v3(row_sum + i, splat_v3(0.0f));
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -3051,13 +3051,12 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -3084,30 +3083,30 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
+            const vec_v3 old_max_1 = load_v3(old_max + i);
+            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new2);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new2);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_5 = load_v3(row_max + i);
+            const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
+                store_v3(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_7 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_7 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_7) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_6 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_6 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_6) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -3175,10 +3174,11 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
     const int64_t tiles = (n_k + 64 - 1) / 64, j0 = task % tiles * 64, j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3251,7 +3251,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 144) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -3261,7 +3261,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2(score - saved_0); weight_2 = score * select(random(i + (n_k - n_q), j,
+            /* score = exp2(score - saved_0); weight_2 = score * select(random(i + query_start, j,
                ((g * members) + m) + (b * 4294967296)) < 42 ... */
             const struct random_keys_v3 keys_2 = random_keys_of_v3(call->p.seed);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3271,32 +3271,32 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                     const vec_v3 score_new1 = exp2_v3(score_0 - (saved_0[m * saved_0_head + (i0 + i)]));
                     store_v3(score + i * 64 + j, score_new1);
                     store_v3(weight_2 + i * 64 + j, score_new1 * pick_v3(words_below_v3(random_at_x_v3(&last_2, &keys_2,
-                        (i0 + i) + n_k - n_q, j0 + j, (g * members) + m + (b * 4294967296)), UINT32_C(429496730)),
+                        (i0 + i) + query_start, j0 + j, (g * members) + m + (b * 4294967296)), UINT32_C(429496730)),
                         splat_v3(0.0f), splat_v3(1.11111111f)));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
-                    /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_3 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(weight_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) + n_k -
-                                n_q), mask_v3), load_v3(weight_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(weight_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(weight_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * weight_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_4 = (i0 + i) + n_k - n_q;
+                        const int64_t t_4 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
@@ -3308,7 +3308,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
-                /* score = (score_2 * ((score * select(random(i + (n_k - n_q), j,
+                /* score = (score_2 * ((score * select(random(i + query_start, j,
                    ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f, 1.1111 ... */
                 const struct random_keys_v3 keys_6 = random_keys_of_v3(call->p.seed);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3316,21 +3316,21 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const vec_v3 score_5 = load_v3(score + i * 64 + j);
                         store_v3(score + i * 64 + j, (load_v3(score_2 + i * 64 + j) * ((score_5 *
-                            pick_v3(words_below_v3(random_at_x_v3(&last_6, &keys_6, (i0 + i) + n_k - n_q, j0 + j,
+                            pick_v3(words_below_v3(random_at_x_v3(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v3(0.0f),
                             splat_v3(1.11111111f))) * 0.125f)) + ((row_0[m * row_0_head + (i0 + i)]) * (score_5 *
                             0.125f)));
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk || sum_0) {
-                    /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                    /* score = select(j <= (i + query_start), score, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_7 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_7 <= ((i0 + i) + n_k - n_q),
-                                mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -3338,12 +3338,12 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
             if (sum_0) {
                 /* sum_0[i][d] += sum over j of score * k */
                 await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
-                        const int64_t t_8 = (i0 + i) + n_k - n_q;
+                        const int64_t t_8 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_8, mask_v3);
                         }
@@ -3356,14 +3356,14 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_9 = (i0 + i) + n_k - n_q;
+                        const int64_t t_9 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                         }
@@ -4144,9 +4144,10 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4188,7 +4189,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -4196,13 +4197,12 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4230,48 +4230,47 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
+            const vec_any old_max_1 = load_any(old_max + i);
+            const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new2);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new2);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_5 = load_any(row_max + i);
+            const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 64 + i);
-                const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_new5 = exp2_any(score_3 - row_max_4);
+                store_any(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
-        /* score = score * select(random(i + (n_k - n_q), j, ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f,
+        /* score = score * select(random(i + query_start, j, ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f,
            1.11111111f) */
-        const struct random_keys_any keys_7 = random_keys_of_any(call->p.seed);
-        const int64_t t_8 = n_k - n_q;
+        const struct random_keys_any keys_6 = random_keys_of_any(call->p.seed);
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            struct random_any last_7 = {.first = INT64_MIN};
-            const ints_any x_7 = (i0 + i + lane_any) + t_8;
+            struct random_any last_6 = {.first = INT64_MIN};
+            const ints_any x_6 = (i0 + i + lane_any) + query_start;
             for (int64_t j = 0; j < j1 - j0; j++) {
                 store_any(score + j * 64 + i, load_any(score + j * 64 + i) *
-                    pick_any(words_below_any(random_at_y_any(&last_7, &keys_7, &x_7, j0 + j,
+                    pick_any(words_below_any(random_at_y_any(&last_6, &keys_6, &x_6, j0 + j,
                     (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_any(0.0f),
                     splat_any(1.11111111f)));
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_9), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -4280,18 +4279,18 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_10 = load_any(row_sum + i);
-        const mask_any t_11 = row_sum_10 == 0.0f;
+        const vec_any row_sum_7 = load_any(row_sum + i);
+        const mask_any t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
+            store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_7));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_12 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_12 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_12) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_9 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_9 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_9) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -4314,7 +4313,7 @@ APART void softmax_dropout_few_begin_any(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4376,7 +4375,8 @@ APART void softmax_dropout_few_keys_any(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4399,7 +4399,8 @@ APART void softmax_dropout_few_keys_any(const struct call *call, int64_t task, c
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -4407,12 +4408,12 @@ APART void softmax_dropout_few_keys_any(const struct call *call, int64_t task, c
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4454,14 +4455,14 @@ APART void softmax_dropout_few_keys_any(const struct call *call, int64_t task, c
             const float total = lane_sum_any(lane_sums);
             state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* score = score * select(random((r % n_q) + (n_k - n_q), j,
+        /* score = score * select(random((r % n_q) + query_start, j,
            ((g * members) + (r / n_q)) + (b * 4294967296)) < 429496730, 0.0f, 1.1 ... */
         const struct random_keys_any keys_3 = random_keys_of_any(call->p.seed);
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             struct random_any last_3 = {.first = INT64_MIN};
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, load_any(score + r * 144 + j) *
-                    pick_any(words_below_any(random_at_x_any(&last_3, &keys_3, (r % n_q) + n_k - n_q, j0 + j,
+                    pick_any(words_below_any(random_at_x_any(&last_3, &keys_3, (r % n_q) + query_start, j0 + j,
                     (g * members) + (r / n_q) + (b * 4294967296)), UINT32_C(429496730)), splat_any(0.0f),
                     splat_any(1.11111111f)));
             }
@@ -4476,12 +4477,12 @@ APART void softmax_dropout_few_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                 }
@@ -4627,9 +4628,10 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -4656,7 +4658,7 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
         store_any(row_sum + i, splat_any(0.0f));
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
@@ -4664,13 +4666,12 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4698,30 +4699,30 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
+            const vec_any old_max_1 = load_any(old_max + i);
+            const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new2);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new2);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_5 = load_any(row_max + i);
+            const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 64 + i);
-                const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_new5 = exp2_any(score_3 - row_max_4);
+                store_any(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_7 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_7 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_7) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_6 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_6 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_6) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -4789,10 +4790,11 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
     const int64_t tiles = (n_k + 64 - 1) / 64, j0 = task % tiles * 64, j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4865,7 +4867,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 144) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -4875,7 +4877,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2(score - saved_0); weight_2 = score * select(random(i + (n_k - n_q), j,
+            /* score = exp2(score - saved_0); weight_2 = score * select(random(i + query_start, j,
                ((g * members) + m) + (b * 4294967296)) < 42 ... */
             const struct random_keys_any keys_2 = random_keys_of_any(call->p.seed);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4885,32 +4887,32 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     const vec_any score_new1 = exp2_any(score_0 - (saved_0[m * saved_0_head + (i0 + i)]));
                     store_any(score + i * 64 + j, score_new1);
                     store_any(weight_2 + i * 64 + j, score_new1 * pick_any(words_below_any(random_at_x_any(&last_2,
-                        &keys_2, (i0 + i) + n_k - n_q, j0 + j, (g * members) + m + (b * 4294967296)),
+                        &keys_2, (i0 + i) + query_start, j0 + j, (g * members) + m + (b * 4294967296)),
                         UINT32_C(429496730)), splat_any(0.0f), splat_any(1.11111111f)));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
-                    /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_3 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(weight_2 + i * 64 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(weight_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(weight_2 + i * 64 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_any), load_any(weight_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * weight_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_4 = (i0 + i) + n_k - n_q;
+                        const int64_t t_4 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
@@ -4922,7 +4924,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
-                /* score = (score_2 * ((score * select(random(i + (n_k - n_q), j,
+                /* score = (score_2 * ((score * select(random(i + query_start, j,
                    ((g * members) + m) + (b * 4294967296)) < 429496730, 0.0f, 1.1111 ... */
                 const struct random_keys_any keys_6 = random_keys_of_any(call->p.seed);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4930,21 +4932,21 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const vec_any score_5 = load_any(score + i * 64 + j);
                         store_any(score + i * 64 + j, (load_any(score_2 + i * 64 + j) * ((score_5 *
-                            pick_any(words_below_any(random_at_x_any(&last_6, &keys_6, (i0 + i) + n_k - n_q, j0 + j,
+                            pick_any(words_below_any(random_at_x_any(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_any(0.0f),
                             splat_any(1.11111111f))) * 0.125f)) + ((row_0[m * row_0_head + (i0 + i)]) * (score_5 *
                             0.125f)));
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk || sum_0) {
-                    /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                    /* score = select(j <= (i + query_start), score, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_7 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_7 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                            store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -4952,12 +4954,12 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
             if (sum_0) {
                 /* sum_0[i][d] += sum over j of score * k */
                 await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
-                        const int64_t t_8 = (i0 + i) + n_k - n_q;
+                        const int64_t t_8 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_8, mask_any);
                         }
@@ -4970,14 +4972,14 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_9 = (i0 + i) + n_k - n_q;
+                        const int64_t t_9 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                         }
@@ -5060,6 +5062,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -5185,6 +5188,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
     return bytes;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
 }
 
 size_t softmax_dropout_workspace(const struct attn_problem *problem)
@@ -5341,9 +5368,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_dropout_forward(const struct attn_problem *problem, const struct softmax_dropout_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5352,12 +5376,13 @@ int softmax_dropout_forward(const struct attn_problem *problem, const struct sof
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -5471,58 +5496,11 @@ static void set_sums(struct call *call, unsigned char *sums)
     call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
     return bytes;
 }
@@ -5542,7 +5520,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     if (this.in_order) call->tiles = (call->p.n_k + this.tile - 1) / this.tile;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
@@ -5560,14 +5538,15 @@ int softmax_dropout_backward(const struct attn_problem *problem, const struct so
     if (error) return error;
     (void)gradients;
     if (call.p.batch == 0) return 0;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 4; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -5575,14 +5554,9 @@ int softmax_dropout_backward(const struct attn_problem *problem, const struct so
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     if (call.dq) set_sums(&call, next);
@@ -5590,11 +5564,6 @@ int softmax_dropout_backward(const struct attn_problem *problem, const struct so
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

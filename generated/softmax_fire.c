@@ -18,14 +18,14 @@
      threshold [], learned parameter
      shift [shift_axis_1], learned parameter
      x10 [b g m i j] = exp(x3 * 0.125 + offset + w2[g, m, 0] * max(0,
-     w1[0] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c) * max(abs(threshold),
-     i + n_k - n_q)) + shift[0]) + w2[g, m, 1] * max(0, w1[1] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c)
-     * max(abs(threshold), i + n_k - n_q)) + shift[1]) + w2[g, m, 2] * max(0,
-     w1[2] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c) * max(abs(threshold),
-     i + n_k - n_q)) + shift[2]) + w2[g, m, 3] * max(0, w1[3] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c)
-     * max(abs(threshold), i + n_k - n_q)) + shift[3]))
-     x11 [b g m i] = sum over j of x10 if j <= i + n_k - n_q
-     x12 [b g m i e] = sum over j of x10 * v if j <= i + n_k - n_q
+     w1[0] * log1p(abs(c) * ((i + query_start - j) * 1)) / log1p(abs(c) * max(abs(threshold),
+     i + query_start)) + shift[0]) + w2[g, m, 1] * max(0, w1[1] * log1p(abs(c) * ((i + query_start - j) * 1)) /
+     log1p(abs(c) * max(abs(threshold), i + query_start)) + shift[1]) + w2[g, m, 2] * max(0,
+     w1[2] * log1p(abs(c) * ((i + query_start - j) * 1)) / log1p(abs(c) * max(abs(threshold),
+     i + query_start)) + shift[2]) + w2[g, m, 3] * max(0, w1[3] * log1p(abs(c) * ((i + query_start - j) * 1)) /
+     log1p(abs(c) * max(abs(threshold), i + query_start)) + shift[3]))
+     x11 [b g m i] = sum over j of x10 if j <= i + query_start
+     x12 [b g m i e] = sum over j of x10 * v if j <= i + query_start
      x13 [b g m i e] = x11 == 0 ? 0 : x12 / x11
      out = x13
 
@@ -99,9 +99,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_fire_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *doffset_array;
@@ -789,9 +786,10 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -842,53 +840,51 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
         const float t_0 = offset_array[0] * 1.442695f;
         const float w2_array_1 = w2_array[0];
         const float w1_array_2 = w1_array[0];
         const float t_3 = fabsf(c_array[0]);
-        const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold_array[0]);
-        const float shift_array_10 = shift_array[0];
-        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+        const float t_7 = fabsf(threshold_array[0]);
+        const float shift_array_9 = shift_array[0];
+        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
-            const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
-            const vec_v4 t_9 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_5, vec_v4)));
+            const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
+            const vec_v4 t_5 = __builtin_convertvector(t_4 - j0, vec_v4);
+            const vec_v4 t_8 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_7), __builtin_convertvector(t_4, vec_v4)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 t_7 = log1p_v4(t_3 * ((t_6 - (float)j) * 1.0f));
+                const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 - (float)j) * 1.0f));
                 store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
-                    ((w2_array_11 * max_nan_v4(splat_v4((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
-                    1.442695f)) + ((w2_array_14 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
+                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
+                    ((w2_array_10 * max_nan_v4(splat_v4((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
+                    1.442695f)) + ((w2_array_13 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_20 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_21 = (i0 + i + lane_v4) + t_20;
+                const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -911,34 +907,34 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_22 = load_v4(old_max + i);
-            const vec_v4 old_max_new23 = exp2_v4(old_max_22 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new23);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new23);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new23);
+            const vec_v4 old_max_20 = load_v4(old_max + i);
+            const vec_v4 old_max_new21 = exp2_v4(old_max_20 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new21);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new21);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new21);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_25 = load_v4(row_max + i);
+            const vec_v4 row_max_23 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_24 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new26 = exp2_v4(score_24 - row_max_25);
-                store_v4(score + j * 64 + i, score_new26);
-                row_sum_in += score_new26;
+                const vec_v4 score_22 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new24 = exp2_v4(score_22 - row_max_23);
+                store_v4(score + j * 64 + i, score_new24);
+                row_sum_in += score_new24;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_27 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_27), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -947,18 +943,18 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_28 = load_v4(row_sum + i);
-        const mask_v4 t_29 = row_sum_28 == 0.0f;
+        const vec_v4 row_sum_25 = load_v4(row_sum + i);
+        const mask_v4 t_26 = row_sum_25 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_29, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_28));
+            store_v4(sum + e * 64 + i, pick_v4(t_26, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_25));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_30 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_30 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_30) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_27 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_27 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_27) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -981,7 +977,7 @@ TARGET_v4 APART void softmax_fire_few_begin_v4(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1043,7 +1039,8 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1077,12 +1074,13 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
+           ((w1 * log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))) / log ... */
         const float w1_array_0 = w1_array[0];
         const float t_1 = fabsf(c_array[0]);
         const float t_5 = fabsf(threshold_array[0]);
@@ -1096,7 +1094,7 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_2 = (r % n_q) + n_k - n_q;
+                const int64_t t_2 = (r % n_q) + query_start;
                 const vec_v4 t_4 = log1p_v4(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v4) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
@@ -1115,12 +1113,12 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_15 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1172,12 +1170,12 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_18, mask_v4);
                 }
@@ -1323,9 +1321,10 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
     const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
@@ -1361,53 +1360,51 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         store_v4(row_sum + i, splat_v4(0.0f));
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
         const float t_0 = offset_array[0] * 1.442695f;
         const float w2_array_1 = w2_array[0];
         const float w1_array_2 = w1_array[0];
         const float t_3 = fabsf(c_array[0]);
-        const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold_array[0]);
-        const float shift_array_10 = shift_array[0];
-        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+        const float t_7 = fabsf(threshold_array[0]);
+        const float shift_array_9 = shift_array[0];
+        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
-            const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
-            const vec_v4 t_9 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_5, vec_v4)));
+            const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
+            const vec_v4 t_5 = __builtin_convertvector(t_4 - j0, vec_v4);
+            const vec_v4 t_8 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_7), __builtin_convertvector(t_4, vec_v4)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 t_7 = log1p_v4(t_3 * ((t_6 - (float)j) * 1.0f));
+                const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 - (float)j) * 1.0f));
                 store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
-                    ((w2_array_11 * max_nan_v4(splat_v4((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
-                    1.442695f)) + ((w2_array_14 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
+                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
+                    ((w2_array_10 * max_nan_v4(splat_v4((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
+                    1.442695f)) + ((w2_array_13 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_20 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_21 = (i0 + i + lane_v4) + t_20;
+                const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1430,30 +1427,30 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_22 = load_v4(old_max + i);
-            const vec_v4 old_max_new23 = exp2_v4(old_max_22 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new23);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new23);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new23);
+            const vec_v4 old_max_20 = load_v4(old_max + i);
+            const vec_v4 old_max_new21 = exp2_v4(old_max_20 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new21);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new21);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new21);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_25 = load_v4(row_max + i);
+            const vec_v4 row_max_23 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_24 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new26 = exp2_v4(score_24 - row_max_25);
-                store_v4(score + j * 64 + i, score_new26);
-                row_sum_in += score_new26;
+                const vec_v4 score_22 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new24 = exp2_v4(score_22 - row_max_23);
+                store_v4(score + j * 64 + i, score_new24);
+                row_sum_in += score_new24;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_27 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_27 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_27) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_25 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_25 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_25) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1521,10 +1518,10 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1702,6 +1699,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -1784,7 +1782,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     store_v4(row_sum_15_compensation + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
@@ -1792,169 +1790,165 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+                   ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
                 const float t_1 = offset_array[0] * 1.442695f;
                 const float w2_array_2 = w2_array[0];
                 const float w1_array_3 = w1_array[0];
                 const float c_array_4 = c_array[0];
                 const float t_5 = fabsf(c_array_4);
-                const int64_t t_6 = n_k - n_q;
-                const float threshold_array_11 = threshold_array[0];
-                const float t_12 = fabsf(threshold_array_11);
-                const float shift_array_17 = shift_array[0];
-                const float w2_array_20 = w2_array[1 * w2_array_stride_1];
-                const float w1_array_21 = w1_array[1 * w1_array_stride_0];
-                const float shift_array_23 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_25 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_26 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_28 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_30 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_31 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_33 = shift_array[3 * shift_array_stride_0];
-                const float t_41 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_49 = (threshold_array_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float threshold_array_10 = threshold_array[0];
+                const float t_11 = fabsf(threshold_array_10);
+                const float shift_array_16 = shift_array[0];
+                const float w2_array_19 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_20 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_22 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_24 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_25 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_27 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_29 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_30 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_32 = shift_array[3 * shift_array_stride_0];
+                const float t_40 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_48 = (threshold_array_10 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
-                    const vec_v4 t_8 = __builtin_convertvector(t_7 - j0, vec_v4);
-                    const vec_v4 t_13 = max_nan_v4(splat_v4(t_12), __builtin_convertvector(t_7, vec_v4));
-                    const vec_v4 t_14 = t_5 * t_13;
-                    const vec_v4 t_15 = log1p_v4(t_14);
-                    const vec_v4 saved_0_tile_35 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_38 = load_v4(row_0_tile + i);
-                    const vec_v4 t_42 = __builtin_convertvector(t_7 - j0, vec_v4);
-                    const vec_v4 t_44 = 1.0f + t_14;
-                    const vec_v4 t_45 = (t_41 * t_13) / t_44;
-                    const vec_v4 t_50 = (t_5 * pick_v4(t_12 < __builtin_convertvector(t_7, vec_v4), splat_v4(0.0f),
-                        splat_v4(t_49))) / t_44;
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
+                    const vec_v4 t_7 = __builtin_convertvector(t_6 - j0, vec_v4);
+                    const vec_v4 t_12 = max_nan_v4(splat_v4(t_11), __builtin_convertvector(t_6, vec_v4));
+                    const vec_v4 t_13 = t_5 * t_12;
+                    const vec_v4 t_14 = log1p_v4(t_13);
+                    const vec_v4 saved_0_tile_34 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_37 = load_v4(row_0_tile + i);
+                    const vec_v4 t_41 = __builtin_convertvector(t_6 - j0, vec_v4);
+                    const vec_v4 t_43 = 1.0f + t_13;
+                    const vec_v4 t_44 = (t_40 * t_12) / t_43;
+                    const vec_v4 t_49 = (t_5 * pick_v4(t_11 < __builtin_convertvector(t_6, vec_v4), splat_v4(0.0f),
+                        splat_v4(t_48))) / t_43;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
-                        const vec_v4 t_10 = log1p_v4(t_9);
-                        const vec_v4 t_16 = (w1_array_3 * t_10) / t_15;
-                        const vec_v4 t_18 = t_16 + shift_array_17;
-                        const vec_v4 t_19 = max_nan_v4(splat_v4((float)0), t_18);
-                        const vec_v4 t_22 = (w1_array_21 * t_10) / t_15;
-                        const vec_v4 t_24 = t_22 + shift_array_23;
-                        const vec_v4 t_27 = (w1_array_26 * t_10) / t_15;
-                        const vec_v4 t_29 = t_27 + shift_array_28;
-                        const vec_v4 t_32 = (w1_array_31 * t_10) / t_15;
-                        const vec_v4 t_34 = t_32 + shift_array_33;
-                        const vec_v4 score_new36 = exp2_v4((((((score_0 + t_1) + ((w2_array_2 * t_19) * 1.442695f)) +
-                            ((w2_array_20 * max_nan_v4(splat_v4((float)0), t_24)) * 1.442695f)) + ((w2_array_25 *
-                            max_nan_v4(splat_v4((float)0), t_29)) * 1.442695f)) + ((w2_array_30 *
-                            max_nan_v4(splat_v4((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
-                        store_v4(score + j * 64 + i, score_new36);
-                        const vec_v4 score_2_37 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new39 = score_2_37 + row_0_tile_38;
-                        store_v4(score_2 + j * 64 + i, score_2_new39);
-                        store_v4(weight_3 + j * 64 + i, score_2_new39 * (score_new36 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new39 * score_new36);
-                        store_v4(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
-                        const mask_v4 t_40 = (float)0 < t_18;
-                        store_v4(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_array_2 * pick_v4(t_40,
-                            t_10 / t_15, splat_v4(0.0f)))));
-                        const vec_v4 t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
-                        const mask_v4 t_46 = (float)0 < t_24;
-                        const mask_v4 t_47 = (float)0 < t_29;
-                        const mask_v4 t_48 = (float)0 < t_34;
-                        store_v4(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v4(t_40,
-                            ((w1_array_3 * t_43) - (t_16 * t_45)) / t_15, splat_v4(0.0f))) + (w2_array_20 *
-                            pick_v4(t_46, ((w1_array_21 * t_43) - (t_22 * t_45)) / t_15,
-                            splat_v4(0.0f)))) + (w2_array_25 * pick_v4(t_47,
-                            ((w1_array_26 * t_43) - (t_27 * t_45)) / t_15, splat_v4(0.0f)))) + (w2_array_30 *
-                            pick_v4(t_48, ((w1_array_31 * t_43) - (t_32 * t_45)) / t_15, splat_v4(0.0f))))));
-                        store_v4(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v4(t_40,
-                            (-(t_16 * t_50)) / t_15, splat_v4(0.0f))) + (w2_array_20 * pick_v4(t_46,
-                            (-(t_22 * t_50)) / t_15, splat_v4(0.0f)))) + (w2_array_25 * pick_v4(t_47,
-                            (-(t_27 * t_50)) / t_15, splat_v4(0.0f)))) + (w2_array_30 * pick_v4(t_48,
-                            (-(t_32 * t_50)) / t_15, splat_v4(0.0f))))));
+                        const vec_v4 t_8 = t_5 * ((t_7 - (float)j) * 1.0f);
+                        const vec_v4 t_9 = log1p_v4(t_8);
+                        const vec_v4 t_15 = (w1_array_3 * t_9) / t_14;
+                        const vec_v4 t_17 = t_15 + shift_array_16;
+                        const vec_v4 t_18 = max_nan_v4(splat_v4((float)0), t_17);
+                        const vec_v4 t_21 = (w1_array_20 * t_9) / t_14;
+                        const vec_v4 t_23 = t_21 + shift_array_22;
+                        const vec_v4 t_26 = (w1_array_25 * t_9) / t_14;
+                        const vec_v4 t_28 = t_26 + shift_array_27;
+                        const vec_v4 t_31 = (w1_array_30 * t_9) / t_14;
+                        const vec_v4 t_33 = t_31 + shift_array_32;
+                        const vec_v4 score_new35 = exp2_v4((((((score_0 + t_1) + ((w2_array_2 * t_18) * 1.442695f)) +
+                            ((w2_array_19 * max_nan_v4(splat_v4((float)0), t_23)) * 1.442695f)) + ((w2_array_24 *
+                            max_nan_v4(splat_v4((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
+                            max_nan_v4(splat_v4((float)0), t_33)) * 1.442695f)) - saved_0_tile_34);
+                        store_v4(score + j * 64 + i, score_new35);
+                        const vec_v4 score_2_36 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new38 = score_2_36 + row_0_tile_37;
+                        store_v4(score_2 + j * 64 + i, score_2_new38);
+                        store_v4(weight_3 + j * 64 + i, score_2_new38 * (score_new35 * 0.125f));
+                        store_v4(weight_4 + j * 64 + i, score_2_new38 * score_new35);
+                        store_v4(weight_5 + j * 64 + i, score_2_new38 * (score_new35 * t_18));
+                        const mask_v4 t_39 = (float)0 < t_17;
+                        store_v4(weight_6 + j * 64 + i, score_2_new38 * (score_new35 * (w2_array_2 * pick_v4(t_39,
+                            t_9 / t_14, splat_v4(0.0f)))));
+                        const vec_v4 t_42 = (t_40 * (t_41 - (float)j)) / (1.0f + t_8);
+                        const mask_v4 t_45 = (float)0 < t_23;
+                        const mask_v4 t_46 = (float)0 < t_28;
+                        const mask_v4 t_47 = (float)0 < t_33;
+                        store_v4(weight_7 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v4(t_39,
+                            ((w1_array_3 * t_42) - (t_15 * t_44)) / t_14, splat_v4(0.0f))) + (w2_array_19 *
+                            pick_v4(t_45, ((w1_array_20 * t_42) - (t_21 * t_44)) / t_14,
+                            splat_v4(0.0f)))) + (w2_array_24 * pick_v4(t_46,
+                            ((w1_array_25 * t_42) - (t_26 * t_44)) / t_14, splat_v4(0.0f)))) + (w2_array_29 *
+                            pick_v4(t_47, ((w1_array_30 * t_42) - (t_31 * t_44)) / t_14, splat_v4(0.0f))))));
+                        store_v4(weight_8 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v4(t_39,
+                            (-(t_15 * t_49)) / t_14, splat_v4(0.0f))) + (w2_array_19 * pick_v4(t_45,
+                            (-(t_21 * t_49)) / t_14, splat_v4(0.0f)))) + (w2_array_24 * pick_v4(t_46,
+                            (-(t_26 * t_49)) / t_14, splat_v4(0.0f)))) + (w2_array_29 * pick_v4(t_47,
+                            (-(t_31 * t_49)) / t_14, splat_v4(0.0f))))));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
                        1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_array_53 = w2_array[0];
-                    const float w1_array_54 = w1_array[0];
-                    const float t_55 = fabsf(c_array[0]);
-                    const int64_t t_56 = n_k - n_q;
-                    const float t_60 = fabsf(threshold_array[0]);
-                    const float shift_array_62 = shift_array[0];
-                    const float w1_array_63 = w1_array[1 * w1_array_stride_0];
-                    const float shift_array_64 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_66 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_69 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_70 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_72 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_74 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_75 = shift_array[3 * shift_array_stride_0];
+                    const float w2_array_52 = w2_array[0];
+                    const float w1_array_53 = w1_array[0];
+                    const float t_54 = fabsf(c_array[0]);
+                    const float t_58 = fabsf(threshold_array[0]);
+                    const float shift_array_60 = shift_array[0];
+                    const float w1_array_61 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_62 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_64 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_67 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_68 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_70 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_72 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_73 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_57 = (i0 + i + lane_v4) + t_56;
-                        const vec_v4 t_58 = __builtin_convertvector(t_57 - j0, vec_v4);
-                        const vec_v4 t_61 = log1p_v4(t_55 * max_nan_v4(splat_v4(t_60), __builtin_convertvector(t_57,
+                        const ints_v4 t_55 = (i0 + i + lane_v4) + query_start;
+                        const vec_v4 t_56 = __builtin_convertvector(t_55 - j0, vec_v4);
+                        const vec_v4 t_59 = log1p_v4(t_54 * max_nan_v4(splat_v4(t_58), __builtin_convertvector(t_55,
                             vec_v4)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_51 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_52 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_59 = log1p_v4(t_55 * ((t_58 - (float)j) * 1.0f));
-                            store_v4(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_array_53 * pick_v4((float)0 <
-                                (((w1_array_54 * t_59) / t_61) + shift_array_62), splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_65 = ((w1_array_63 * t_59) / t_61) + shift_array_64;
-                            store_v4(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
-                                t_65)));
-                            const mask_v4 t_67 = (float)0 < t_65;
-                            const vec_v4 t_68 = t_59 / t_61;
-                            store_v4(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v4(t_67, t_68,
+                            const vec_v4 score_2_50 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_51 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_57 = log1p_v4(t_54 * ((t_56 - (float)j) * 1.0f));
+                            store_v4(weight_9 + j * 64 + i, score_2_50 * (score_51 * (w2_array_52 * pick_v4((float)0 <
+                                (((w1_array_53 * t_57) / t_59) + shift_array_60), splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_63 = ((w1_array_61 * t_57) / t_59) + shift_array_62;
+                            store_v4(weight_10 + j * 64 + i, score_2_50 * (score_51 * max_nan_v4(splat_v4((float)0),
+                                t_63)));
+                            const mask_v4 t_65 = (float)0 < t_63;
+                            const vec_v4 t_66 = t_57 / t_59;
+                            store_v4(weight_11 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v4(t_65, t_66,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v4(t_67,
+                            store_v4(weight_12 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v4(t_65,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_71 = ((w1_array_69 * t_59) / t_61) + shift_array_70;
-                            store_v4(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
-                                t_71)));
-                            const mask_v4 t_73 = (float)0 < t_71;
-                            store_v4(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v4(t_73, t_68,
+                            const vec_v4 t_69 = ((w1_array_67 * t_57) / t_59) + shift_array_68;
+                            store_v4(weight_13 + j * 64 + i, score_2_50 * (score_51 * max_nan_v4(splat_v4((float)0),
+                                t_69)));
+                            const mask_v4 t_71 = (float)0 < t_69;
+                            store_v4(weight_14 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v4(t_71, t_66,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v4(t_73,
+                            store_v4(weight_15 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v4(t_71,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
-                            store_v4(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
-                                ((w1_array_74 * t_59) / t_61) + shift_array_75)));
+                            store_v4(weight_16 + j * 64 + i, score_2_50 * (score_51 * max_nan_v4(splat_v4((float)0),
+                                ((w1_array_72 * t_57) / t_59) + shift_array_73)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_array_78 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_79 = w1_array[3 * w1_array_stride_0];
-                    const float t_80 = fabsf(c_array[0]);
-                    const int64_t t_81 = n_k - n_q;
-                    const float t_85 = fabsf(threshold_array[0]);
-                    const float shift_array_87 = shift_array[3 * shift_array_stride_0];
+                    const float w2_array_76 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_77 = w1_array[3 * w1_array_stride_0];
+                    const float t_78 = fabsf(c_array[0]);
+                    const float t_82 = fabsf(threshold_array[0]);
+                    const float shift_array_84 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_82 = (i0 + i + lane_v4) + t_81;
-                        const vec_v4 t_83 = __builtin_convertvector(t_82 - j0, vec_v4);
-                        const vec_v4 t_86 = log1p_v4(t_80 * max_nan_v4(splat_v4(t_85), __builtin_convertvector(t_82,
+                        const ints_v4 t_79 = (i0 + i + lane_v4) + query_start;
+                        const vec_v4 t_80 = __builtin_convertvector(t_79 - j0, vec_v4);
+                        const vec_v4 t_83 = log1p_v4(t_78 * max_nan_v4(splat_v4(t_82), __builtin_convertvector(t_79,
                             vec_v4)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_76 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_77 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_84 = log1p_v4(t_80 * ((t_83 - (float)j) * 1.0f));
-                            const mask_v4 t_88 = (float)0 < (((w1_array_79 * t_84) / t_86) + shift_array_87);
-                            store_v4(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4(t_88,
-                                t_84 / t_86, splat_v4(0.0f)))));
-                            store_v4(score + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4(t_88,
+                            const vec_v4 score_2_74 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_75 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_81 = log1p_v4(t_78 * ((t_80 - (float)j) * 1.0f));
+                            const mask_v4 t_85 = (float)0 < (((w1_array_77 * t_81) / t_83) + shift_array_84);
+                            store_v4(weight_17 + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v4(t_85,
+                                t_81 / t_83, splat_v4(0.0f)))));
+                            store_v4(score + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v4(t_85,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_89 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_90 = (i0 + i + lane_v4) + t_89;
+                            const ints_v4 t_86 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_90,
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_86,
                                     mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1962,17 +1956,16 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v4 in_region[4] = {0};
                             if (finite_v4(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_91 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_91),
-                                    mask_v4);
+                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
+                                    query_start), mask_v4);
                             }
                             add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -1981,14 +1974,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
-                        const int64_t t_92 = n_k - n_q;
+                        /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_93 = (i0 + i + lane_v4) + t_92;
+                            const ints_v4 t_87 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_93,
+                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_87,
                                     mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2011,14 +2003,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_1) {
-                        /* weight_16 = select(j <= (i + (n_k - n_q)), weight_16, 0.0f) */
-                        const int64_t t_94 = n_k - n_q;
+                        /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_95 = (i0 + i + lane_v4) + t_94;
+                            const ints_v4 t_88 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_95,
+                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_88,
                                     mask_v4), load_v4(weight_16 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2041,14 +2032,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_2) {
-                        /* weight_13 = select(j <= (i + (n_k - n_q)), weight_13, 0.0f) */
-                        const int64_t t_96 = n_k - n_q;
+                        /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_97 = (i0 + i + lane_v4) + t_96;
+                            const ints_v4 t_89 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_97,
+                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_89,
                                     mask_v4), load_v4(weight_13 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2071,14 +2061,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_3) {
-                        /* weight_10 = select(j <= (i + (n_k - n_q)), weight_10, 0.0f) */
-                        const int64_t t_98 = n_k - n_q;
+                        /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_99 = (i0 + i + lane_v4) + t_98;
+                            const ints_v4 t_90 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_99,
+                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_90,
                                     mask_v4), load_v4(weight_10 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2101,14 +2090,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_4) {
-                        /* weight_5 = select(j <= (i + (n_k - n_q)), weight_5, 0.0f) */
-                        const int64_t t_100 = n_k - n_q;
+                        /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_101 = (i0 + i + lane_v4) + t_100;
+                            const ints_v4 t_91 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_101,
+                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_91,
                                     mask_v4), load_v4(weight_5 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2131,14 +2119,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_5) {
-                        /* weight_17 = select(j <= (i + (n_k - n_q)), weight_17, 0.0f) */
-                        const int64_t t_102 = n_k - n_q;
+                        /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_103 = (i0 + i + lane_v4) + t_102;
+                            const ints_v4 t_92 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_103,
+                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_92,
                                     mask_v4), load_v4(weight_17 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2161,14 +2148,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_6) {
-                        /* weight_14 = select(j <= (i + (n_k - n_q)), weight_14, 0.0f) */
-                        const int64_t t_104 = n_k - n_q;
+                        /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_105 = (i0 + i + lane_v4) + t_104;
+                            const ints_v4 t_93 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_105,
+                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_93,
                                     mask_v4), load_v4(weight_14 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2191,14 +2177,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_7) {
-                        /* weight_11 = select(j <= (i + (n_k - n_q)), weight_11, 0.0f) */
-                        const int64_t t_106 = n_k - n_q;
+                        /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_107 = (i0 + i + lane_v4) + t_106;
+                            const ints_v4 t_94 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_107,
+                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_94,
                                     mask_v4), load_v4(weight_11 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2221,14 +2206,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_8) {
-                        /* weight_6 = select(j <= (i + (n_k - n_q)), weight_6, 0.0f) */
-                        const int64_t t_108 = n_k - n_q;
+                        /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_109 = (i0 + i + lane_v4) + t_108;
+                            const ints_v4 t_95 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_109,
+                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_95,
                                     mask_v4), load_v4(weight_6 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2251,14 +2235,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_9) {
-                        /* weight_7 = select(j <= (i + (n_k - n_q)), weight_7, 0.0f) */
-                        const int64_t t_110 = n_k - n_q;
+                        /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_111 = (i0 + i + lane_v4) + t_110;
+                            const ints_v4 t_96 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_111,
+                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_96,
                                     mask_v4), load_v4(weight_7 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2281,14 +2264,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_10) {
-                        /* weight_8 = select(j <= (i + (n_k - n_q)), weight_8, 0.0f) */
-                        const int64_t t_112 = n_k - n_q;
+                        /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_113 = (i0 + i + lane_v4) + t_112;
+                            const ints_v4 t_97 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_113,
+                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_97,
                                     mask_v4), load_v4(weight_8 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2311,15 +2293,14 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_11) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_114 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_115 = (i0 + i + lane_v4) + t_114;
+                            const ints_v4 t_98 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_115,
-                                    mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_98, mask_v4),
+                                    load_v4(score + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2341,14 +2322,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_12) {
-                        /* weight_15 = select(j <= (i + (n_k - n_q)), weight_15, 0.0f) */
-                        const int64_t t_116 = n_k - n_q;
+                        /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_117 = (i0 + i + lane_v4) + t_116;
+                            const ints_v4 t_99 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_117,
+                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_99,
                                     mask_v4), load_v4(weight_15 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2371,14 +2351,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_13) {
-                        /* weight_12 = select(j <= (i + (n_k - n_q)), weight_12, 0.0f) */
-                        const int64_t t_118 = n_k - n_q;
+                        /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_119 = (i0 + i + lane_v4) + t_118;
+                            const ints_v4 t_100 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_119,
+                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_100,
                                     mask_v4), load_v4(weight_12 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2401,14 +2380,13 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_14) {
-                        /* weight_9 = select(j <= (i + (n_k - n_q)), weight_9, 0.0f) */
-                        const int64_t t_120 = n_k - n_q;
+                        /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_121 = (i0 + i + lane_v4) + t_120;
+                            const ints_v4 t_101 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_121,
+                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_101,
                                     mask_v4), load_v4(weight_9 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2447,8 +2425,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_122 = load_v4(row_sum + i);
-                        const vec_v4 term = row_sum_122;
+                        const vec_v4 row_sum_102 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_102;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2463,8 +2441,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_2_123 = load_v4(row_sum_2 + i);
-                        const vec_v4 term = row_sum_2_123;
+                        const vec_v4 row_sum_2_103 = load_v4(row_sum_2 + i);
+                        const vec_v4 term = row_sum_2_103;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2479,8 +2457,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_3_124 = load_v4(row_sum_3 + i);
-                        const vec_v4 term = row_sum_3_124;
+                        const vec_v4 row_sum_3_104 = load_v4(row_sum_3 + i);
+                        const vec_v4 term = row_sum_3_104;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2495,8 +2473,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_4_125 = load_v4(row_sum_4 + i);
-                        const vec_v4 term = row_sum_4_125;
+                        const vec_v4 row_sum_4_105 = load_v4(row_sum_4 + i);
+                        const vec_v4 term = row_sum_4_105;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2511,8 +2489,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_5_126 = load_v4(row_sum_5 + i);
-                        const vec_v4 term = row_sum_5_126;
+                        const vec_v4 row_sum_5_106 = load_v4(row_sum_5 + i);
+                        const vec_v4 term = row_sum_5_106;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2527,8 +2505,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_6_127 = load_v4(row_sum_6 + i);
-                        const vec_v4 term = row_sum_6_127;
+                        const vec_v4 row_sum_6_107 = load_v4(row_sum_6 + i);
+                        const vec_v4 term = row_sum_6_107;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2543,8 +2521,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_7_128 = load_v4(row_sum_7 + i);
-                        const vec_v4 term = row_sum_7_128;
+                        const vec_v4 row_sum_7_108 = load_v4(row_sum_7 + i);
+                        const vec_v4 term = row_sum_7_108;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2559,8 +2537,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_8_129 = load_v4(row_sum_8 + i);
-                        const vec_v4 term = row_sum_8_129;
+                        const vec_v4 row_sum_8_109 = load_v4(row_sum_8 + i);
+                        const vec_v4 term = row_sum_8_109;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2575,8 +2553,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_9_130 = load_v4(row_sum_9 + i);
-                        const vec_v4 term = row_sum_9_130;
+                        const vec_v4 row_sum_9_110 = load_v4(row_sum_9 + i);
+                        const vec_v4 term = row_sum_9_110;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2591,8 +2569,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_10_131 = load_v4(row_sum_10 + i);
-                        const vec_v4 term = row_sum_10_131;
+                        const vec_v4 row_sum_10_111 = load_v4(row_sum_10 + i);
+                        const vec_v4 term = row_sum_10_111;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2607,8 +2585,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_11_132 = load_v4(row_sum_11 + i);
-                        const vec_v4 term = row_sum_11_132;
+                        const vec_v4 row_sum_11_112 = load_v4(row_sum_11 + i);
+                        const vec_v4 term = row_sum_11_112;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2623,8 +2601,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_12_133 = load_v4(row_sum_12 + i);
-                        const vec_v4 term = row_sum_12_133;
+                        const vec_v4 row_sum_12_113 = load_v4(row_sum_12 + i);
+                        const vec_v4 term = row_sum_12_113;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2639,8 +2617,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_13_134 = load_v4(row_sum_13 + i);
-                        const vec_v4 term = row_sum_13_134;
+                        const vec_v4 row_sum_13_114 = load_v4(row_sum_13 + i);
+                        const vec_v4 term = row_sum_13_114;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2655,8 +2633,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_14_135 = load_v4(row_sum_14 + i);
-                        const vec_v4 term = row_sum_14_135;
+                        const vec_v4 row_sum_14_115 = load_v4(row_sum_14 + i);
+                        const vec_v4 term = row_sum_14_115;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2671,8 +2649,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_15_136 = load_v4(row_sum_15 + i);
-                        const vec_v4 term = row_sum_15_136;
+                        const vec_v4 row_sum_15_116 = load_v4(row_sum_15 + i);
+                        const vec_v4 term = row_sum_15_116;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2776,10 +2754,11 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2845,7 +2824,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -2856,12 +2835,12 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+               ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
             const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
             const float w2_array_1 = w2_array[m * w2_array_stride_0];
             const float w1_array_2 = w1_array[0];
             const float t_3 = fabsf(c_array[0]);
-            const int64_t t_4 = i0 + n_k - n_q;
+            const int64_t t_4 = i0 + query_start;
             const float t_7 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
             const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
@@ -2877,7 +2856,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 const vec_v4 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 + (float)i) * 1.0f));
-                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                    const int64_t t_8 = (i0 + i) + query_start;
                     const float t_9 = (float)t_8;
                     const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
                     store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_0) + ((w2_array_1 *
@@ -2889,26 +2868,26 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                         (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_21 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_21 <= ((i0 + i) + n_k - n_q),
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_21 <= ((i0 + i) + query_start),
                             mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_22 = (i0 + i) + n_k - n_q;
+                        const int64_t t_22 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_22, mask_v4);
                         }
@@ -2930,28 +2909,28 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_23 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_23 <= ((i0 + i) + n_k -
-                                n_q), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_23 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + n_k - n_q;
+                        const int64_t t_24 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_24, mask_v4);
                         }
@@ -4071,9 +4050,10 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4124,53 +4104,51 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
         const float t_0 = offset_array[0] * 1.442695f;
         const float w2_array_1 = w2_array[0];
         const float w1_array_2 = w1_array[0];
         const float t_3 = fabsf(c_array[0]);
-        const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold_array[0]);
-        const float shift_array_10 = shift_array[0];
-        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+        const float t_7 = fabsf(threshold_array[0]);
+        const float shift_array_9 = shift_array[0];
+        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
-            const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
-            const vec_v3 t_9 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_5, vec_v3)));
+            const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
+            const vec_v3 t_5 = __builtin_convertvector(t_4 - j0, vec_v3);
+            const vec_v3 t_8 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_7), __builtin_convertvector(t_4, vec_v3)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 t_7 = log1p_v3(t_3 * ((t_6 - (float)j) * 1.0f));
+                const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 - (float)j) * 1.0f));
                 store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
-                    ((w2_array_11 * max_nan_v3(splat_v3((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
-                    1.442695f)) + ((w2_array_14 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
+                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
+                    ((w2_array_10 * max_nan_v3(splat_v3((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
+                    1.442695f)) + ((w2_array_13 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_20 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_21 = (i0 + i + lane_v3) + t_20;
+                const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -4197,34 +4175,33 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_22 = load_v3(old_max + i);
-            const vec_v3 old_max_new23 = exp2_v3(old_max_22 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new23);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new23);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new23);
+            const vec_v3 old_max_20 = load_v3(old_max + i);
+            const vec_v3 old_max_new21 = exp2_v3(old_max_20 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new21);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new21);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new21);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_25 = load_v3(row_max + i);
+            const vec_v3 row_max_23 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_24 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new26 = exp2_v3(score_24 - row_max_25);
-                store_v3(score + j * 64 + i, score_new26);
-                row_sum_in += score_new26;
+                const vec_v3 score_22 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new24 = exp2_v3(score_22 - row_max_23);
+                store_v3(score + j * 64 + i, score_new24);
+                row_sum_in += score_new24;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_27 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_27), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -4233,18 +4210,18 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_28 = load_v3(row_sum + i);
-        const mask_v3 t_29 = row_sum_28 == 0.0f;
+        const vec_v3 row_sum_25 = load_v3(row_sum + i);
+        const mask_v3 t_26 = row_sum_25 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_29, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_28));
+            store_v3(sum + e * 64 + i, pick_v3(t_26, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_25));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_30 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_30 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_30) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_27 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_27 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_27) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -4267,7 +4244,7 @@ TARGET_v3 APART void softmax_fire_few_begin_v3(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4329,7 +4306,8 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4363,12 +4341,13 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
+           ((w1 * log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))) / log ... */
         const float w1_array_0 = w1_array[0];
         const float t_1 = fabsf(c_array[0]);
         const float t_5 = fabsf(threshold_array[0]);
@@ -4382,7 +4361,7 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_2 = (r % n_q) + n_k - n_q;
+                const int64_t t_2 = (r % n_q) + query_start;
                 const vec_v3 t_4 = log1p_v3(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v3) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
@@ -4401,12 +4380,12 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_15 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -4458,12 +4437,12 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_18, mask_v3);
                 }
@@ -4609,9 +4588,10 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
     const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
@@ -4647,53 +4627,51 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         store_v3(row_sum + i, splat_v3(0.0f));
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
         const float t_0 = offset_array[0] * 1.442695f;
         const float w2_array_1 = w2_array[0];
         const float w1_array_2 = w1_array[0];
         const float t_3 = fabsf(c_array[0]);
-        const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold_array[0]);
-        const float shift_array_10 = shift_array[0];
-        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+        const float t_7 = fabsf(threshold_array[0]);
+        const float shift_array_9 = shift_array[0];
+        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
-            const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
-            const vec_v3 t_9 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_5, vec_v3)));
+            const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
+            const vec_v3 t_5 = __builtin_convertvector(t_4 - j0, vec_v3);
+            const vec_v3 t_8 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_7), __builtin_convertvector(t_4, vec_v3)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 t_7 = log1p_v3(t_3 * ((t_6 - (float)j) * 1.0f));
+                const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 - (float)j) * 1.0f));
                 store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
-                    ((w2_array_11 * max_nan_v3(splat_v3((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
-                    1.442695f)) + ((w2_array_14 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
+                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
+                    ((w2_array_10 * max_nan_v3(splat_v3((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
+                    1.442695f)) + ((w2_array_13 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_20 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_21 = (i0 + i + lane_v3) + t_20;
+                const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -4720,30 +4698,30 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_22 = load_v3(old_max + i);
-            const vec_v3 old_max_new23 = exp2_v3(old_max_22 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new23);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new23);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new23);
+            const vec_v3 old_max_20 = load_v3(old_max + i);
+            const vec_v3 old_max_new21 = exp2_v3(old_max_20 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new21);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new21);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new21);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_25 = load_v3(row_max + i);
+            const vec_v3 row_max_23 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_24 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new26 = exp2_v3(score_24 - row_max_25);
-                store_v3(score + j * 64 + i, score_new26);
-                row_sum_in += score_new26;
+                const vec_v3 score_22 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new24 = exp2_v3(score_22 - row_max_23);
+                store_v3(score + j * 64 + i, score_new24);
+                row_sum_in += score_new24;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_27 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_27 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_27) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_25 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_25 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_25) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -4811,10 +4789,10 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -4992,6 +4970,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -5074,7 +5053,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     store_v3(row_sum_15_compensation + i, splat_v3(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
@@ -5082,169 +5061,165 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+                   ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
                 const float t_1 = offset_array[0] * 1.442695f;
                 const float w2_array_2 = w2_array[0];
                 const float w1_array_3 = w1_array[0];
                 const float c_array_4 = c_array[0];
                 const float t_5 = fabsf(c_array_4);
-                const int64_t t_6 = n_k - n_q;
-                const float threshold_array_11 = threshold_array[0];
-                const float t_12 = fabsf(threshold_array_11);
-                const float shift_array_17 = shift_array[0];
-                const float w2_array_20 = w2_array[1 * w2_array_stride_1];
-                const float w1_array_21 = w1_array[1 * w1_array_stride_0];
-                const float shift_array_23 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_25 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_26 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_28 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_30 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_31 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_33 = shift_array[3 * shift_array_stride_0];
-                const float t_41 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_49 = (threshold_array_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float threshold_array_10 = threshold_array[0];
+                const float t_11 = fabsf(threshold_array_10);
+                const float shift_array_16 = shift_array[0];
+                const float w2_array_19 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_20 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_22 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_24 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_25 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_27 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_29 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_30 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_32 = shift_array[3 * shift_array_stride_0];
+                const float t_40 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_48 = (threshold_array_10 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
-                    const vec_v3 t_8 = __builtin_convertvector(t_7 - j0, vec_v3);
-                    const vec_v3 t_13 = max_nan_v3(splat_v3(t_12), __builtin_convertvector(t_7, vec_v3));
-                    const vec_v3 t_14 = t_5 * t_13;
-                    const vec_v3 t_15 = log1p_v3(t_14);
-                    const vec_v3 saved_0_tile_35 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_38 = load_v3(row_0_tile + i);
-                    const vec_v3 t_42 = __builtin_convertvector(t_7 - j0, vec_v3);
-                    const vec_v3 t_44 = 1.0f + t_14;
-                    const vec_v3 t_45 = (t_41 * t_13) / t_44;
-                    const vec_v3 t_50 = (t_5 * pick_v3(t_12 < __builtin_convertvector(t_7, vec_v3), splat_v3(0.0f),
-                        splat_v3(t_49))) / t_44;
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
+                    const vec_v3 t_7 = __builtin_convertvector(t_6 - j0, vec_v3);
+                    const vec_v3 t_12 = max_nan_v3(splat_v3(t_11), __builtin_convertvector(t_6, vec_v3));
+                    const vec_v3 t_13 = t_5 * t_12;
+                    const vec_v3 t_14 = log1p_v3(t_13);
+                    const vec_v3 saved_0_tile_34 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_37 = load_v3(row_0_tile + i);
+                    const vec_v3 t_41 = __builtin_convertvector(t_6 - j0, vec_v3);
+                    const vec_v3 t_43 = 1.0f + t_13;
+                    const vec_v3 t_44 = (t_40 * t_12) / t_43;
+                    const vec_v3 t_49 = (t_5 * pick_v3(t_11 < __builtin_convertvector(t_6, vec_v3), splat_v3(0.0f),
+                        splat_v3(t_48))) / t_43;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
-                        const vec_v3 t_10 = log1p_v3(t_9);
-                        const vec_v3 t_16 = (w1_array_3 * t_10) / t_15;
-                        const vec_v3 t_18 = t_16 + shift_array_17;
-                        const vec_v3 t_19 = max_nan_v3(splat_v3((float)0), t_18);
-                        const vec_v3 t_22 = (w1_array_21 * t_10) / t_15;
-                        const vec_v3 t_24 = t_22 + shift_array_23;
-                        const vec_v3 t_27 = (w1_array_26 * t_10) / t_15;
-                        const vec_v3 t_29 = t_27 + shift_array_28;
-                        const vec_v3 t_32 = (w1_array_31 * t_10) / t_15;
-                        const vec_v3 t_34 = t_32 + shift_array_33;
-                        const vec_v3 score_new36 = exp2_v3((((((score_0 + t_1) + ((w2_array_2 * t_19) * 1.442695f)) +
-                            ((w2_array_20 * max_nan_v3(splat_v3((float)0), t_24)) * 1.442695f)) + ((w2_array_25 *
-                            max_nan_v3(splat_v3((float)0), t_29)) * 1.442695f)) + ((w2_array_30 *
-                            max_nan_v3(splat_v3((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
-                        store_v3(score + j * 64 + i, score_new36);
-                        const vec_v3 score_2_37 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new39 = score_2_37 + row_0_tile_38;
-                        store_v3(score_2 + j * 64 + i, score_2_new39);
-                        store_v3(weight_3 + j * 64 + i, score_2_new39 * (score_new36 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new39 * score_new36);
-                        store_v3(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
-                        const mask_v3 t_40 = (float)0 < t_18;
-                        store_v3(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_array_2 * pick_v3(t_40,
-                            t_10 / t_15, splat_v3(0.0f)))));
-                        const vec_v3 t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
-                        const mask_v3 t_46 = (float)0 < t_24;
-                        const mask_v3 t_47 = (float)0 < t_29;
-                        const mask_v3 t_48 = (float)0 < t_34;
-                        store_v3(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v3(t_40,
-                            ((w1_array_3 * t_43) - (t_16 * t_45)) / t_15, splat_v3(0.0f))) + (w2_array_20 *
-                            pick_v3(t_46, ((w1_array_21 * t_43) - (t_22 * t_45)) / t_15,
-                            splat_v3(0.0f)))) + (w2_array_25 * pick_v3(t_47,
-                            ((w1_array_26 * t_43) - (t_27 * t_45)) / t_15, splat_v3(0.0f)))) + (w2_array_30 *
-                            pick_v3(t_48, ((w1_array_31 * t_43) - (t_32 * t_45)) / t_15, splat_v3(0.0f))))));
-                        store_v3(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_v3(t_40,
-                            (-(t_16 * t_50)) / t_15, splat_v3(0.0f))) + (w2_array_20 * pick_v3(t_46,
-                            (-(t_22 * t_50)) / t_15, splat_v3(0.0f)))) + (w2_array_25 * pick_v3(t_47,
-                            (-(t_27 * t_50)) / t_15, splat_v3(0.0f)))) + (w2_array_30 * pick_v3(t_48,
-                            (-(t_32 * t_50)) / t_15, splat_v3(0.0f))))));
+                        const vec_v3 t_8 = t_5 * ((t_7 - (float)j) * 1.0f);
+                        const vec_v3 t_9 = log1p_v3(t_8);
+                        const vec_v3 t_15 = (w1_array_3 * t_9) / t_14;
+                        const vec_v3 t_17 = t_15 + shift_array_16;
+                        const vec_v3 t_18 = max_nan_v3(splat_v3((float)0), t_17);
+                        const vec_v3 t_21 = (w1_array_20 * t_9) / t_14;
+                        const vec_v3 t_23 = t_21 + shift_array_22;
+                        const vec_v3 t_26 = (w1_array_25 * t_9) / t_14;
+                        const vec_v3 t_28 = t_26 + shift_array_27;
+                        const vec_v3 t_31 = (w1_array_30 * t_9) / t_14;
+                        const vec_v3 t_33 = t_31 + shift_array_32;
+                        const vec_v3 score_new35 = exp2_v3((((((score_0 + t_1) + ((w2_array_2 * t_18) * 1.442695f)) +
+                            ((w2_array_19 * max_nan_v3(splat_v3((float)0), t_23)) * 1.442695f)) + ((w2_array_24 *
+                            max_nan_v3(splat_v3((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
+                            max_nan_v3(splat_v3((float)0), t_33)) * 1.442695f)) - saved_0_tile_34);
+                        store_v3(score + j * 64 + i, score_new35);
+                        const vec_v3 score_2_36 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new38 = score_2_36 + row_0_tile_37;
+                        store_v3(score_2 + j * 64 + i, score_2_new38);
+                        store_v3(weight_3 + j * 64 + i, score_2_new38 * (score_new35 * 0.125f));
+                        store_v3(weight_4 + j * 64 + i, score_2_new38 * score_new35);
+                        store_v3(weight_5 + j * 64 + i, score_2_new38 * (score_new35 * t_18));
+                        const mask_v3 t_39 = (float)0 < t_17;
+                        store_v3(weight_6 + j * 64 + i, score_2_new38 * (score_new35 * (w2_array_2 * pick_v3(t_39,
+                            t_9 / t_14, splat_v3(0.0f)))));
+                        const vec_v3 t_42 = (t_40 * (t_41 - (float)j)) / (1.0f + t_8);
+                        const mask_v3 t_45 = (float)0 < t_23;
+                        const mask_v3 t_46 = (float)0 < t_28;
+                        const mask_v3 t_47 = (float)0 < t_33;
+                        store_v3(weight_7 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v3(t_39,
+                            ((w1_array_3 * t_42) - (t_15 * t_44)) / t_14, splat_v3(0.0f))) + (w2_array_19 *
+                            pick_v3(t_45, ((w1_array_20 * t_42) - (t_21 * t_44)) / t_14,
+                            splat_v3(0.0f)))) + (w2_array_24 * pick_v3(t_46,
+                            ((w1_array_25 * t_42) - (t_26 * t_44)) / t_14, splat_v3(0.0f)))) + (w2_array_29 *
+                            pick_v3(t_47, ((w1_array_30 * t_42) - (t_31 * t_44)) / t_14, splat_v3(0.0f))))));
+                        store_v3(weight_8 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v3(t_39,
+                            (-(t_15 * t_49)) / t_14, splat_v3(0.0f))) + (w2_array_19 * pick_v3(t_45,
+                            (-(t_21 * t_49)) / t_14, splat_v3(0.0f)))) + (w2_array_24 * pick_v3(t_46,
+                            (-(t_26 * t_49)) / t_14, splat_v3(0.0f)))) + (w2_array_29 * pick_v3(t_47,
+                            (-(t_31 * t_49)) / t_14, splat_v3(0.0f))))));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
                        1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_array_53 = w2_array[0];
-                    const float w1_array_54 = w1_array[0];
-                    const float t_55 = fabsf(c_array[0]);
-                    const int64_t t_56 = n_k - n_q;
-                    const float t_60 = fabsf(threshold_array[0]);
-                    const float shift_array_62 = shift_array[0];
-                    const float w1_array_63 = w1_array[1 * w1_array_stride_0];
-                    const float shift_array_64 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_66 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_69 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_70 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_72 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_74 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_75 = shift_array[3 * shift_array_stride_0];
+                    const float w2_array_52 = w2_array[0];
+                    const float w1_array_53 = w1_array[0];
+                    const float t_54 = fabsf(c_array[0]);
+                    const float t_58 = fabsf(threshold_array[0]);
+                    const float shift_array_60 = shift_array[0];
+                    const float w1_array_61 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_62 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_64 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_67 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_68 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_70 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_72 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_73 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_57 = (i0 + i + lane_v3) + t_56;
-                        const vec_v3 t_58 = __builtin_convertvector(t_57 - j0, vec_v3);
-                        const vec_v3 t_61 = log1p_v3(t_55 * max_nan_v3(splat_v3(t_60), __builtin_convertvector(t_57,
+                        const ints_v3 t_55 = (i0 + i + lane_v3) + query_start;
+                        const vec_v3 t_56 = __builtin_convertvector(t_55 - j0, vec_v3);
+                        const vec_v3 t_59 = log1p_v3(t_54 * max_nan_v3(splat_v3(t_58), __builtin_convertvector(t_55,
                             vec_v3)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_51 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_52 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_59 = log1p_v3(t_55 * ((t_58 - (float)j) * 1.0f));
-                            store_v3(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_array_53 * pick_v3((float)0 <
-                                (((w1_array_54 * t_59) / t_61) + shift_array_62), splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_65 = ((w1_array_63 * t_59) / t_61) + shift_array_64;
-                            store_v3(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
-                                t_65)));
-                            const mask_v3 t_67 = (float)0 < t_65;
-                            const vec_v3 t_68 = t_59 / t_61;
-                            store_v3(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v3(t_67, t_68,
+                            const vec_v3 score_2_50 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_51 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_57 = log1p_v3(t_54 * ((t_56 - (float)j) * 1.0f));
+                            store_v3(weight_9 + j * 64 + i, score_2_50 * (score_51 * (w2_array_52 * pick_v3((float)0 <
+                                (((w1_array_53 * t_57) / t_59) + shift_array_60), splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_63 = ((w1_array_61 * t_57) / t_59) + shift_array_62;
+                            store_v3(weight_10 + j * 64 + i, score_2_50 * (score_51 * max_nan_v3(splat_v3((float)0),
+                                t_63)));
+                            const mask_v3 t_65 = (float)0 < t_63;
+                            const vec_v3 t_66 = t_57 / t_59;
+                            store_v3(weight_11 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v3(t_65, t_66,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_v3(t_67,
+                            store_v3(weight_12 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v3(t_65,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_71 = ((w1_array_69 * t_59) / t_61) + shift_array_70;
-                            store_v3(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
-                                t_71)));
-                            const mask_v3 t_73 = (float)0 < t_71;
-                            store_v3(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v3(t_73, t_68,
+                            const vec_v3 t_69 = ((w1_array_67 * t_57) / t_59) + shift_array_68;
+                            store_v3(weight_13 + j * 64 + i, score_2_50 * (score_51 * max_nan_v3(splat_v3((float)0),
+                                t_69)));
+                            const mask_v3 t_71 = (float)0 < t_69;
+                            store_v3(weight_14 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v3(t_71, t_66,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_v3(t_73,
+                            store_v3(weight_15 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v3(t_71,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
-                            store_v3(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
-                                ((w1_array_74 * t_59) / t_61) + shift_array_75)));
+                            store_v3(weight_16 + j * 64 + i, score_2_50 * (score_51 * max_nan_v3(splat_v3((float)0),
+                                ((w1_array_72 * t_57) / t_59) + shift_array_73)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_array_78 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_79 = w1_array[3 * w1_array_stride_0];
-                    const float t_80 = fabsf(c_array[0]);
-                    const int64_t t_81 = n_k - n_q;
-                    const float t_85 = fabsf(threshold_array[0]);
-                    const float shift_array_87 = shift_array[3 * shift_array_stride_0];
+                    const float w2_array_76 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_77 = w1_array[3 * w1_array_stride_0];
+                    const float t_78 = fabsf(c_array[0]);
+                    const float t_82 = fabsf(threshold_array[0]);
+                    const float shift_array_84 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_82 = (i0 + i + lane_v3) + t_81;
-                        const vec_v3 t_83 = __builtin_convertvector(t_82 - j0, vec_v3);
-                        const vec_v3 t_86 = log1p_v3(t_80 * max_nan_v3(splat_v3(t_85), __builtin_convertvector(t_82,
+                        const ints_v3 t_79 = (i0 + i + lane_v3) + query_start;
+                        const vec_v3 t_80 = __builtin_convertvector(t_79 - j0, vec_v3);
+                        const vec_v3 t_83 = log1p_v3(t_78 * max_nan_v3(splat_v3(t_82), __builtin_convertvector(t_79,
                             vec_v3)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_76 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_77 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_84 = log1p_v3(t_80 * ((t_83 - (float)j) * 1.0f));
-                            const mask_v3 t_88 = (float)0 < (((w1_array_79 * t_84) / t_86) + shift_array_87);
-                            store_v3(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3(t_88,
-                                t_84 / t_86, splat_v3(0.0f)))));
-                            store_v3(score + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3(t_88,
+                            const vec_v3 score_2_74 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_75 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_81 = log1p_v3(t_78 * ((t_80 - (float)j) * 1.0f));
+                            const mask_v3 t_85 = (float)0 < (((w1_array_77 * t_81) / t_83) + shift_array_84);
+                            store_v3(weight_17 + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v3(t_85,
+                                t_81 / t_83, splat_v3(0.0f)))));
+                            store_v3(score + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v3(t_85,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_89 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_90 = (i0 + i + lane_v3) + t_89;
+                            const ints_v3 t_86 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_90,
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_86,
                                     mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5252,17 +5227,16 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v3 in_region[8] = {0};
                             if (finite_v3(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_91 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_91),
-                                    mask_v3);
+                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
+                                    query_start), mask_v3);
                             }
                             add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -5271,14 +5245,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
-                        const int64_t t_92 = n_k - n_q;
+                        /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_93 = (i0 + i + lane_v3) + t_92;
+                            const ints_v3 t_87 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_93,
+                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_87,
                                     mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5301,14 +5274,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_1) {
-                        /* weight_16 = select(j <= (i + (n_k - n_q)), weight_16, 0.0f) */
-                        const int64_t t_94 = n_k - n_q;
+                        /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_95 = (i0 + i + lane_v3) + t_94;
+                            const ints_v3 t_88 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_95,
+                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_88,
                                     mask_v3), load_v3(weight_16 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5331,14 +5303,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_2) {
-                        /* weight_13 = select(j <= (i + (n_k - n_q)), weight_13, 0.0f) */
-                        const int64_t t_96 = n_k - n_q;
+                        /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_97 = (i0 + i + lane_v3) + t_96;
+                            const ints_v3 t_89 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_97,
+                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_89,
                                     mask_v3), load_v3(weight_13 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5361,14 +5332,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_3) {
-                        /* weight_10 = select(j <= (i + (n_k - n_q)), weight_10, 0.0f) */
-                        const int64_t t_98 = n_k - n_q;
+                        /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_99 = (i0 + i + lane_v3) + t_98;
+                            const ints_v3 t_90 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_99,
+                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_90,
                                     mask_v3), load_v3(weight_10 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5391,14 +5361,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_4) {
-                        /* weight_5 = select(j <= (i + (n_k - n_q)), weight_5, 0.0f) */
-                        const int64_t t_100 = n_k - n_q;
+                        /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_101 = (i0 + i + lane_v3) + t_100;
+                            const ints_v3 t_91 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_101,
+                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_91,
                                     mask_v3), load_v3(weight_5 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5421,14 +5390,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_5) {
-                        /* weight_17 = select(j <= (i + (n_k - n_q)), weight_17, 0.0f) */
-                        const int64_t t_102 = n_k - n_q;
+                        /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_103 = (i0 + i + lane_v3) + t_102;
+                            const ints_v3 t_92 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_103,
+                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_92,
                                     mask_v3), load_v3(weight_17 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5451,14 +5419,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_6) {
-                        /* weight_14 = select(j <= (i + (n_k - n_q)), weight_14, 0.0f) */
-                        const int64_t t_104 = n_k - n_q;
+                        /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_105 = (i0 + i + lane_v3) + t_104;
+                            const ints_v3 t_93 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_105,
+                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_93,
                                     mask_v3), load_v3(weight_14 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5481,14 +5448,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_7) {
-                        /* weight_11 = select(j <= (i + (n_k - n_q)), weight_11, 0.0f) */
-                        const int64_t t_106 = n_k - n_q;
+                        /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_107 = (i0 + i + lane_v3) + t_106;
+                            const ints_v3 t_94 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_107,
+                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_94,
                                     mask_v3), load_v3(weight_11 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5511,14 +5477,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_8) {
-                        /* weight_6 = select(j <= (i + (n_k - n_q)), weight_6, 0.0f) */
-                        const int64_t t_108 = n_k - n_q;
+                        /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_109 = (i0 + i + lane_v3) + t_108;
+                            const ints_v3 t_95 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_109,
+                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_95,
                                     mask_v3), load_v3(weight_6 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5541,14 +5506,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_9) {
-                        /* weight_7 = select(j <= (i + (n_k - n_q)), weight_7, 0.0f) */
-                        const int64_t t_110 = n_k - n_q;
+                        /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_111 = (i0 + i + lane_v3) + t_110;
+                            const ints_v3 t_96 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_111,
+                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_96,
                                     mask_v3), load_v3(weight_7 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5571,14 +5535,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_10) {
-                        /* weight_8 = select(j <= (i + (n_k - n_q)), weight_8, 0.0f) */
-                        const int64_t t_112 = n_k - n_q;
+                        /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_113 = (i0 + i + lane_v3) + t_112;
+                            const ints_v3 t_97 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_113,
+                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_97,
                                     mask_v3), load_v3(weight_8 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5601,15 +5564,14 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_11) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_114 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_115 = (i0 + i + lane_v3) + t_114;
+                            const ints_v3 t_98 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_115,
-                                    mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_98, mask_v3),
+                                    load_v3(score + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -5631,14 +5593,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_12) {
-                        /* weight_15 = select(j <= (i + (n_k - n_q)), weight_15, 0.0f) */
-                        const int64_t t_116 = n_k - n_q;
+                        /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_117 = (i0 + i + lane_v3) + t_116;
+                            const ints_v3 t_99 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_117,
+                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_99,
                                     mask_v3), load_v3(weight_15 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5661,14 +5622,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_13) {
-                        /* weight_12 = select(j <= (i + (n_k - n_q)), weight_12, 0.0f) */
-                        const int64_t t_118 = n_k - n_q;
+                        /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_119 = (i0 + i + lane_v3) + t_118;
+                            const ints_v3 t_100 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_119,
+                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_100,
                                     mask_v3), load_v3(weight_12 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5691,14 +5651,13 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_14) {
-                        /* weight_9 = select(j <= (i + (n_k - n_q)), weight_9, 0.0f) */
-                        const int64_t t_120 = n_k - n_q;
+                        /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_121 = (i0 + i + lane_v3) + t_120;
+                            const ints_v3 t_101 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_121,
+                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_101,
                                     mask_v3), load_v3(weight_9 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5737,8 +5696,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_122 = load_v3(row_sum + i);
-                        const vec_v3 term = row_sum_122;
+                        const vec_v3 row_sum_102 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_102;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5753,8 +5712,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_2_123 = load_v3(row_sum_2 + i);
-                        const vec_v3 term = row_sum_2_123;
+                        const vec_v3 row_sum_2_103 = load_v3(row_sum_2 + i);
+                        const vec_v3 term = row_sum_2_103;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5769,8 +5728,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_3_124 = load_v3(row_sum_3 + i);
-                        const vec_v3 term = row_sum_3_124;
+                        const vec_v3 row_sum_3_104 = load_v3(row_sum_3 + i);
+                        const vec_v3 term = row_sum_3_104;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5785,8 +5744,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_4_125 = load_v3(row_sum_4 + i);
-                        const vec_v3 term = row_sum_4_125;
+                        const vec_v3 row_sum_4_105 = load_v3(row_sum_4 + i);
+                        const vec_v3 term = row_sum_4_105;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5801,8 +5760,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_5_126 = load_v3(row_sum_5 + i);
-                        const vec_v3 term = row_sum_5_126;
+                        const vec_v3 row_sum_5_106 = load_v3(row_sum_5 + i);
+                        const vec_v3 term = row_sum_5_106;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5817,8 +5776,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_6_127 = load_v3(row_sum_6 + i);
-                        const vec_v3 term = row_sum_6_127;
+                        const vec_v3 row_sum_6_107 = load_v3(row_sum_6 + i);
+                        const vec_v3 term = row_sum_6_107;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5833,8 +5792,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_7_128 = load_v3(row_sum_7 + i);
-                        const vec_v3 term = row_sum_7_128;
+                        const vec_v3 row_sum_7_108 = load_v3(row_sum_7 + i);
+                        const vec_v3 term = row_sum_7_108;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5849,8 +5808,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_8_129 = load_v3(row_sum_8 + i);
-                        const vec_v3 term = row_sum_8_129;
+                        const vec_v3 row_sum_8_109 = load_v3(row_sum_8 + i);
+                        const vec_v3 term = row_sum_8_109;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5865,8 +5824,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_9_130 = load_v3(row_sum_9 + i);
-                        const vec_v3 term = row_sum_9_130;
+                        const vec_v3 row_sum_9_110 = load_v3(row_sum_9 + i);
+                        const vec_v3 term = row_sum_9_110;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5881,8 +5840,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_10_131 = load_v3(row_sum_10 + i);
-                        const vec_v3 term = row_sum_10_131;
+                        const vec_v3 row_sum_10_111 = load_v3(row_sum_10 + i);
+                        const vec_v3 term = row_sum_10_111;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5897,8 +5856,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_11_132 = load_v3(row_sum_11 + i);
-                        const vec_v3 term = row_sum_11_132;
+                        const vec_v3 row_sum_11_112 = load_v3(row_sum_11 + i);
+                        const vec_v3 term = row_sum_11_112;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5913,8 +5872,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_12_133 = load_v3(row_sum_12 + i);
-                        const vec_v3 term = row_sum_12_133;
+                        const vec_v3 row_sum_12_113 = load_v3(row_sum_12 + i);
+                        const vec_v3 term = row_sum_12_113;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5929,8 +5888,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_13_134 = load_v3(row_sum_13 + i);
-                        const vec_v3 term = row_sum_13_134;
+                        const vec_v3 row_sum_13_114 = load_v3(row_sum_13 + i);
+                        const vec_v3 term = row_sum_13_114;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5945,8 +5904,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_14_135 = load_v3(row_sum_14 + i);
-                        const vec_v3 term = row_sum_14_135;
+                        const vec_v3 row_sum_14_115 = load_v3(row_sum_14 + i);
+                        const vec_v3 term = row_sum_14_115;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5961,8 +5920,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_15_136 = load_v3(row_sum_15 + i);
-                        const vec_v3 term = row_sum_15_136;
+                        const vec_v3 row_sum_15_116 = load_v3(row_sum_15 + i);
+                        const vec_v3 term = row_sum_15_116;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6066,10 +6025,11 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6135,7 +6095,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -6146,12 +6106,12 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+               ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
             const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
             const float w2_array_1 = w2_array[m * w2_array_stride_0];
             const float w1_array_2 = w1_array[0];
             const float t_3 = fabsf(c_array[0]);
-            const int64_t t_4 = i0 + n_k - n_q;
+            const int64_t t_4 = i0 + query_start;
             const float t_7 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
             const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
@@ -6167,7 +6127,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 const vec_v3 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 + (float)i) * 1.0f));
-                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                    const int64_t t_8 = (i0 + i) + query_start;
                     const float t_9 = (float)t_8;
                     const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
                     store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_0) + ((w2_array_1 *
@@ -6179,26 +6139,26 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                         (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_21 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_21 <= ((i0 + i) + n_k - n_q),
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_21 <= ((i0 + i) + query_start),
                             mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_22 = (i0 + i) + n_k - n_q;
+                        const int64_t t_22 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_22, mask_v3);
                         }
@@ -6220,28 +6180,28 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_23 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_23 <= ((i0 + i) + n_k -
-                                n_q), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_23 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + n_k - n_q;
+                        const int64_t t_24 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_24, mask_v3);
                         }
@@ -7345,9 +7305,10 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7398,53 +7359,51 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
         const float t_0 = offset_array[0] * 1.442695f;
         const float w2_array_1 = w2_array[0];
         const float w1_array_2 = w1_array[0];
         const float t_3 = fabsf(c_array[0]);
-        const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold_array[0]);
-        const float shift_array_10 = shift_array[0];
-        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+        const float t_7 = fabsf(threshold_array[0]);
+        const float shift_array_9 = shift_array[0];
+        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_5 = (i0 + i + lane_any) + t_4;
-            const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
-            const vec_any t_9 = log1p_any(t_3 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_5, vec_any)));
+            const ints_any t_4 = (i0 + i + lane_any) + query_start;
+            const vec_any t_5 = __builtin_convertvector(t_4 - j0, vec_any);
+            const vec_any t_8 = log1p_any(t_3 * max_nan_any(splat_any(t_7), __builtin_convertvector(t_4, vec_any)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any t_7 = log1p_any(t_3 * ((t_6 - (float)j) * 1.0f));
+                const vec_any t_6 = log1p_any(t_3 * ((t_5 - (float)j) * 1.0f));
                 store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
-                    ((w2_array_11 * max_nan_any(splat_any((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
-                    1.442695f)) + ((w2_array_14 * max_nan_any(splat_any((float)0),
-                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
-                    max_nan_any(splat_any((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
+                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
+                    ((w2_array_10 * max_nan_any(splat_any((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
+                    1.442695f)) + ((w2_array_13 * max_nan_any(splat_any((float)0),
+                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
+                    max_nan_any(splat_any((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_20 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_21 = (i0 + i + lane_any) + t_20;
+                const ints_any t_19 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -7472,34 +7431,34 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_22 = load_any(old_max + i);
-            const vec_any old_max_new23 = exp2_any(old_max_22 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new23);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new23);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new23);
+            const vec_any old_max_20 = load_any(old_max + i);
+            const vec_any old_max_new21 = exp2_any(old_max_20 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new21);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new21);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new21);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_25 = load_any(row_max + i);
+            const vec_any row_max_23 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_24 = load_any(score + j * 64 + i);
-                const vec_any score_new26 = exp2_any(score_24 - row_max_25);
-                store_any(score + j * 64 + i, score_new26);
-                row_sum_in += score_new26;
+                const vec_any score_22 = load_any(score + j * 64 + i);
+                const vec_any score_new24 = exp2_any(score_22 - row_max_23);
+                store_any(score + j * 64 + i, score_new24);
+                row_sum_in += score_new24;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_27 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_27), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -7508,18 +7467,18 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_28 = load_any(row_sum + i);
-        const mask_any t_29 = row_sum_28 == 0.0f;
+        const vec_any row_sum_25 = load_any(row_sum + i);
+        const mask_any t_26 = row_sum_25 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_29, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_28));
+            store_any(sum + e * 64 + i, pick_any(t_26, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_25));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_30 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_30 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_30) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_27 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_27 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_27) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -7541,7 +7500,7 @@ APART void softmax_fire_few_begin_any(const struct call *call, int64_t task, con
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -7602,7 +7561,8 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7636,12 +7596,13 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
+           ((w1 * log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))) / log ... */
         const float w1_array_0 = w1_array[0];
         const float t_1 = fabsf(c_array[0]);
         const float t_5 = fabsf(threshold_array[0]);
@@ -7655,7 +7616,7 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_2 = (r % n_q) + n_k - n_q;
+                const int64_t t_2 = (r % n_q) + query_start;
                 const vec_any t_4 = log1p_any(t_1 * (__builtin_convertvector(t_2 - t_3, vec_any) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
@@ -7674,12 +7635,12 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_15 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -7731,12 +7692,12 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_18, mask_any);
                 }
@@ -7881,9 +7842,10 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const offset_array = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
     const float *const w2_array = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
@@ -7919,53 +7881,51 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         store_any(row_sum + i, splat_any(0.0f));
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
         const float t_0 = offset_array[0] * 1.442695f;
         const float w2_array_1 = w2_array[0];
         const float w1_array_2 = w1_array[0];
         const float t_3 = fabsf(c_array[0]);
-        const int64_t t_4 = n_k - n_q;
-        const float t_8 = fabsf(threshold_array[0]);
-        const float shift_array_10 = shift_array[0];
-        const float w2_array_11 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_14 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_17 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+        const float t_7 = fabsf(threshold_array[0]);
+        const float shift_array_9 = shift_array[0];
+        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
+        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
+        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
+        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_5 = (i0 + i + lane_any) + t_4;
-            const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
-            const vec_any t_9 = log1p_any(t_3 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_5, vec_any)));
+            const ints_any t_4 = (i0 + i + lane_any) + query_start;
+            const vec_any t_5 = __builtin_convertvector(t_4 - j0, vec_any);
+            const vec_any t_8 = log1p_any(t_3 * max_nan_any(splat_any(t_7), __builtin_convertvector(t_4, vec_any)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any t_7 = log1p_any(t_3 * ((t_6 - (float)j) * 1.0f));
+                const vec_any t_6 = log1p_any(t_3 * ((t_5 - (float)j) * 1.0f));
                 store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_7) / t_9) + shift_array_10)) * 1.442695f)) +
-                    ((w2_array_11 * max_nan_any(splat_any((float)0), ((w1_array_12 * t_7) / t_9) + shift_array_13)) *
-                    1.442695f)) + ((w2_array_14 * max_nan_any(splat_any((float)0),
-                    ((w1_array_15 * t_7) / t_9) + shift_array_16)) * 1.442695f)) + ((w2_array_17 *
-                    max_nan_any(splat_any((float)0), ((w1_array_18 * t_7) / t_9) + shift_array_19)) * 1.442695f));
+                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
+                    ((w2_array_10 * max_nan_any(splat_any((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
+                    1.442695f)) + ((w2_array_13 * max_nan_any(splat_any((float)0),
+                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
+                    max_nan_any(splat_any((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_20 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_21 = (i0 + i + lane_any) + t_20;
+                const ints_any t_19 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -7993,30 +7953,30 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_22 = load_any(old_max + i);
-            const vec_any old_max_new23 = exp2_any(old_max_22 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new23);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new23);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new23);
+            const vec_any old_max_20 = load_any(old_max + i);
+            const vec_any old_max_new21 = exp2_any(old_max_20 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new21);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new21);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new21);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_25 = load_any(row_max + i);
+            const vec_any row_max_23 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_24 = load_any(score + j * 64 + i);
-                const vec_any score_new26 = exp2_any(score_24 - row_max_25);
-                store_any(score + j * 64 + i, score_new26);
-                row_sum_in += score_new26;
+                const vec_any score_22 = load_any(score + j * 64 + i);
+                const vec_any score_new24 = exp2_any(score_22 - row_max_23);
+                store_any(score + j * 64 + i, score_new24);
+                row_sum_in += score_new24;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_27 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_27 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_27) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_25 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_25 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_25) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -8084,10 +8044,10 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -8265,6 +8225,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -8347,7 +8308,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     store_any(row_sum_15_compensation + i, splat_any(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
@@ -8355,170 +8316,166 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+                   ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
                 const float t_1 = offset_array[0] * 1.442695f;
                 const float w2_array_2 = w2_array[0];
                 const float w1_array_3 = w1_array[0];
                 const float c_array_4 = c_array[0];
                 const float t_5 = fabsf(c_array_4);
-                const int64_t t_6 = n_k - n_q;
-                const float threshold_array_11 = threshold_array[0];
-                const float t_12 = fabsf(threshold_array_11);
-                const float shift_array_17 = shift_array[0];
-                const float w2_array_20 = w2_array[1 * w2_array_stride_1];
-                const float w1_array_21 = w1_array[1 * w1_array_stride_0];
-                const float shift_array_23 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_25 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_26 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_28 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_30 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_31 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_33 = shift_array[3 * shift_array_stride_0];
-                const float t_41 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_49 = (threshold_array_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float threshold_array_10 = threshold_array[0];
+                const float t_11 = fabsf(threshold_array_10);
+                const float shift_array_16 = shift_array[0];
+                const float w2_array_19 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_20 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_22 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_24 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_25 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_27 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_29 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_30 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_32 = shift_array[3 * shift_array_stride_0];
+                const float t_40 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_48 = (threshold_array_10 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_7 = (i0 + i + lane_any) + t_6;
-                    const vec_any t_8 = __builtin_convertvector(t_7 - j0, vec_any);
-                    const vec_any t_13 = max_nan_any(splat_any(t_12), __builtin_convertvector(t_7, vec_any));
-                    const vec_any t_14 = t_5 * t_13;
-                    const vec_any t_15 = log1p_any(t_14);
-                    const vec_any saved_0_tile_35 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_38 = load_any(row_0_tile + i);
-                    const vec_any t_42 = __builtin_convertvector(t_7 - j0, vec_any);
-                    const vec_any t_44 = 1.0f + t_14;
-                    const vec_any t_45 = (t_41 * t_13) / t_44;
-                    const vec_any t_50 = (t_5 * pick_any(t_12 < __builtin_convertvector(t_7, vec_any), splat_any(0.0f),
-                        splat_any(t_49))) / t_44;
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
+                    const vec_any t_7 = __builtin_convertvector(t_6 - j0, vec_any);
+                    const vec_any t_12 = max_nan_any(splat_any(t_11), __builtin_convertvector(t_6, vec_any));
+                    const vec_any t_13 = t_5 * t_12;
+                    const vec_any t_14 = log1p_any(t_13);
+                    const vec_any saved_0_tile_34 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_37 = load_any(row_0_tile + i);
+                    const vec_any t_41 = __builtin_convertvector(t_6 - j0, vec_any);
+                    const vec_any t_43 = 1.0f + t_13;
+                    const vec_any t_44 = (t_40 * t_12) / t_43;
+                    const vec_any t_49 = (t_5 * pick_any(t_11 < __builtin_convertvector(t_6, vec_any), splat_any(0.0f),
+                        splat_any(t_48))) / t_43;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
-                        const vec_any t_10 = log1p_any(t_9);
-                        const vec_any t_16 = (w1_array_3 * t_10) / t_15;
-                        const vec_any t_18 = t_16 + shift_array_17;
-                        const vec_any t_19 = max_nan_any(splat_any((float)0), t_18);
-                        const vec_any t_22 = (w1_array_21 * t_10) / t_15;
-                        const vec_any t_24 = t_22 + shift_array_23;
-                        const vec_any t_27 = (w1_array_26 * t_10) / t_15;
-                        const vec_any t_29 = t_27 + shift_array_28;
-                        const vec_any t_32 = (w1_array_31 * t_10) / t_15;
-                        const vec_any t_34 = t_32 + shift_array_33;
-                        const vec_any score_new36 = exp2_any((((((score_0 + t_1) + ((w2_array_2 * t_19) * 1.442695f)) +
-                            ((w2_array_20 * max_nan_any(splat_any((float)0),
-                            t_24)) * 1.442695f)) + ((w2_array_25 * max_nan_any(splat_any((float)0),
-                            t_29)) * 1.442695f)) + ((w2_array_30 * max_nan_any(splat_any((float)0),
-                            t_34)) * 1.442695f)) - saved_0_tile_35);
-                        store_any(score + j * 64 + i, score_new36);
-                        const vec_any score_2_37 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new39 = score_2_37 + row_0_tile_38;
-                        store_any(score_2 + j * 64 + i, score_2_new39);
-                        store_any(weight_3 + j * 64 + i, score_2_new39 * (score_new36 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new39 * score_new36);
-                        store_any(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
-                        const mask_any t_40 = (float)0 < t_18;
-                        store_any(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_array_2 * pick_any(t_40,
-                            t_10 / t_15, splat_any(0.0f)))));
-                        const vec_any t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
-                        const mask_any t_46 = (float)0 < t_24;
-                        const mask_any t_47 = (float)0 < t_29;
-                        const mask_any t_48 = (float)0 < t_34;
-                        store_any(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_any(t_40,
-                            ((w1_array_3 * t_43) - (t_16 * t_45)) / t_15, splat_any(0.0f))) + (w2_array_20 *
-                            pick_any(t_46, ((w1_array_21 * t_43) - (t_22 * t_45)) / t_15,
-                            splat_any(0.0f)))) + (w2_array_25 * pick_any(t_47,
-                            ((w1_array_26 * t_43) - (t_27 * t_45)) / t_15, splat_any(0.0f)))) + (w2_array_30 *
-                            pick_any(t_48, ((w1_array_31 * t_43) - (t_32 * t_45)) / t_15, splat_any(0.0f))))));
-                        store_any(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_array_2 * pick_any(t_40,
-                            (-(t_16 * t_50)) / t_15, splat_any(0.0f))) + (w2_array_20 * pick_any(t_46,
-                            (-(t_22 * t_50)) / t_15, splat_any(0.0f)))) + (w2_array_25 * pick_any(t_47,
-                            (-(t_27 * t_50)) / t_15, splat_any(0.0f)))) + (w2_array_30 * pick_any(t_48,
-                            (-(t_32 * t_50)) / t_15, splat_any(0.0f))))));
+                        const vec_any t_8 = t_5 * ((t_7 - (float)j) * 1.0f);
+                        const vec_any t_9 = log1p_any(t_8);
+                        const vec_any t_15 = (w1_array_3 * t_9) / t_14;
+                        const vec_any t_17 = t_15 + shift_array_16;
+                        const vec_any t_18 = max_nan_any(splat_any((float)0), t_17);
+                        const vec_any t_21 = (w1_array_20 * t_9) / t_14;
+                        const vec_any t_23 = t_21 + shift_array_22;
+                        const vec_any t_26 = (w1_array_25 * t_9) / t_14;
+                        const vec_any t_28 = t_26 + shift_array_27;
+                        const vec_any t_31 = (w1_array_30 * t_9) / t_14;
+                        const vec_any t_33 = t_31 + shift_array_32;
+                        const vec_any score_new35 = exp2_any((((((score_0 + t_1) + ((w2_array_2 * t_18) * 1.442695f)) +
+                            ((w2_array_19 * max_nan_any(splat_any((float)0),
+                            t_23)) * 1.442695f)) + ((w2_array_24 * max_nan_any(splat_any((float)0),
+                            t_28)) * 1.442695f)) + ((w2_array_29 * max_nan_any(splat_any((float)0),
+                            t_33)) * 1.442695f)) - saved_0_tile_34);
+                        store_any(score + j * 64 + i, score_new35);
+                        const vec_any score_2_36 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new38 = score_2_36 + row_0_tile_37;
+                        store_any(score_2 + j * 64 + i, score_2_new38);
+                        store_any(weight_3 + j * 64 + i, score_2_new38 * (score_new35 * 0.125f));
+                        store_any(weight_4 + j * 64 + i, score_2_new38 * score_new35);
+                        store_any(weight_5 + j * 64 + i, score_2_new38 * (score_new35 * t_18));
+                        const mask_any t_39 = (float)0 < t_17;
+                        store_any(weight_6 + j * 64 + i, score_2_new38 * (score_new35 * (w2_array_2 * pick_any(t_39,
+                            t_9 / t_14, splat_any(0.0f)))));
+                        const vec_any t_42 = (t_40 * (t_41 - (float)j)) / (1.0f + t_8);
+                        const mask_any t_45 = (float)0 < t_23;
+                        const mask_any t_46 = (float)0 < t_28;
+                        const mask_any t_47 = (float)0 < t_33;
+                        store_any(weight_7 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_any(t_39,
+                            ((w1_array_3 * t_42) - (t_15 * t_44)) / t_14, splat_any(0.0f))) + (w2_array_19 *
+                            pick_any(t_45, ((w1_array_20 * t_42) - (t_21 * t_44)) / t_14,
+                            splat_any(0.0f)))) + (w2_array_24 * pick_any(t_46,
+                            ((w1_array_25 * t_42) - (t_26 * t_44)) / t_14, splat_any(0.0f)))) + (w2_array_29 *
+                            pick_any(t_47, ((w1_array_30 * t_42) - (t_31 * t_44)) / t_14, splat_any(0.0f))))));
+                        store_any(weight_8 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_any(t_39,
+                            (-(t_15 * t_49)) / t_14, splat_any(0.0f))) + (w2_array_19 * pick_any(t_45,
+                            (-(t_21 * t_49)) / t_14, splat_any(0.0f)))) + (w2_array_24 * pick_any(t_46,
+                            (-(t_26 * t_49)) / t_14, splat_any(0.0f)))) + (w2_array_29 * pick_any(t_47,
+                            (-(t_31 * t_49)) / t_14, splat_any(0.0f))))));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
                        1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_array_53 = w2_array[0];
-                    const float w1_array_54 = w1_array[0];
-                    const float t_55 = fabsf(c_array[0]);
-                    const int64_t t_56 = n_k - n_q;
-                    const float t_60 = fabsf(threshold_array[0]);
-                    const float shift_array_62 = shift_array[0];
-                    const float w1_array_63 = w1_array[1 * w1_array_stride_0];
-                    const float shift_array_64 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_66 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_69 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_70 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_72 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_74 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_75 = shift_array[3 * shift_array_stride_0];
+                    const float w2_array_52 = w2_array[0];
+                    const float w1_array_53 = w1_array[0];
+                    const float t_54 = fabsf(c_array[0]);
+                    const float t_58 = fabsf(threshold_array[0]);
+                    const float shift_array_60 = shift_array[0];
+                    const float w1_array_61 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_62 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_64 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_67 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_68 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_70 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_72 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_73 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_57 = (i0 + i + lane_any) + t_56;
-                        const vec_any t_58 = __builtin_convertvector(t_57 - j0, vec_any);
-                        const vec_any t_61 = log1p_any(t_55 * max_nan_any(splat_any(t_60), __builtin_convertvector(t_57,
+                        const ints_any t_55 = (i0 + i + lane_any) + query_start;
+                        const vec_any t_56 = __builtin_convertvector(t_55 - j0, vec_any);
+                        const vec_any t_59 = log1p_any(t_54 * max_nan_any(splat_any(t_58), __builtin_convertvector(t_55,
                             vec_any)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_51 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_52 = load_any(score + j * 64 + i);
-                            const vec_any t_59 = log1p_any(t_55 * ((t_58 - (float)j) * 1.0f));
-                            store_any(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_array_53 * pick_any((float)0 <
-                                (((w1_array_54 * t_59) / t_61) + shift_array_62), splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_65 = ((w1_array_63 * t_59) / t_61) + shift_array_64;
-                            store_any(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
-                                t_65)));
-                            const mask_any t_67 = (float)0 < t_65;
-                            const vec_any t_68 = t_59 / t_61;
-                            store_any(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_any(t_67,
-                                t_68, splat_any(0.0f)))));
-                            store_any(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_array_66 * pick_any(t_67,
+                            const vec_any score_2_50 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_51 = load_any(score + j * 64 + i);
+                            const vec_any t_57 = log1p_any(t_54 * ((t_56 - (float)j) * 1.0f));
+                            store_any(weight_9 + j * 64 + i, score_2_50 * (score_51 * (w2_array_52 * pick_any((float)0 <
+                                (((w1_array_53 * t_57) / t_59) + shift_array_60), splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_63 = ((w1_array_61 * t_57) / t_59) + shift_array_62;
+                            store_any(weight_10 + j * 64 + i, score_2_50 * (score_51 * max_nan_any(splat_any((float)0),
+                                t_63)));
+                            const mask_any t_65 = (float)0 < t_63;
+                            const vec_any t_66 = t_57 / t_59;
+                            store_any(weight_11 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_any(t_65,
+                                t_66, splat_any(0.0f)))));
+                            store_any(weight_12 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_any(t_65,
                                 splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_71 = ((w1_array_69 * t_59) / t_61) + shift_array_70;
-                            store_any(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
-                                t_71)));
-                            const mask_any t_73 = (float)0 < t_71;
-                            store_any(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_any(t_73,
-                                t_68, splat_any(0.0f)))));
-                            store_any(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_array_72 * pick_any(t_73,
+                            const vec_any t_69 = ((w1_array_67 * t_57) / t_59) + shift_array_68;
+                            store_any(weight_13 + j * 64 + i, score_2_50 * (score_51 * max_nan_any(splat_any((float)0),
+                                t_69)));
+                            const mask_any t_71 = (float)0 < t_69;
+                            store_any(weight_14 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_any(t_71,
+                                t_66, splat_any(0.0f)))));
+                            store_any(weight_15 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_any(t_71,
                                 splat_any(1.0f), splat_any(0.0f)))));
-                            store_any(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
-                                ((w1_array_74 * t_59) / t_61) + shift_array_75)));
+                            store_any(weight_16 + j * 64 + i, score_2_50 * (score_51 * max_nan_any(splat_any((float)0),
+                                ((w1_array_72 * t_57) / t_59) + shift_array_73)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_array_78 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_79 = w1_array[3 * w1_array_stride_0];
-                    const float t_80 = fabsf(c_array[0]);
-                    const int64_t t_81 = n_k - n_q;
-                    const float t_85 = fabsf(threshold_array[0]);
-                    const float shift_array_87 = shift_array[3 * shift_array_stride_0];
+                    const float w2_array_76 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_77 = w1_array[3 * w1_array_stride_0];
+                    const float t_78 = fabsf(c_array[0]);
+                    const float t_82 = fabsf(threshold_array[0]);
+                    const float shift_array_84 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_82 = (i0 + i + lane_any) + t_81;
-                        const vec_any t_83 = __builtin_convertvector(t_82 - j0, vec_any);
-                        const vec_any t_86 = log1p_any(t_80 * max_nan_any(splat_any(t_85), __builtin_convertvector(t_82,
+                        const ints_any t_79 = (i0 + i + lane_any) + query_start;
+                        const vec_any t_80 = __builtin_convertvector(t_79 - j0, vec_any);
+                        const vec_any t_83 = log1p_any(t_78 * max_nan_any(splat_any(t_82), __builtin_convertvector(t_79,
                             vec_any)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_76 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_77 = load_any(score + j * 64 + i);
-                            const vec_any t_84 = log1p_any(t_80 * ((t_83 - (float)j) * 1.0f));
-                            const mask_any t_88 = (float)0 < (((w1_array_79 * t_84) / t_86) + shift_array_87);
-                            store_any(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any(t_88,
-                                t_84 / t_86, splat_any(0.0f)))));
-                            store_any(score + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any(t_88,
+                            const vec_any score_2_74 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_75 = load_any(score + j * 64 + i);
+                            const vec_any t_81 = log1p_any(t_78 * ((t_80 - (float)j) * 1.0f));
+                            const mask_any t_85 = (float)0 < (((w1_array_77 * t_81) / t_83) + shift_array_84);
+                            store_any(weight_17 + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_any(t_85,
+                                t_81 / t_83, splat_any(0.0f)))));
+                            store_any(score + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_any(t_85,
                                 splat_any(1.0f), splat_any(0.0f)))));
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_89 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_90 = (i0 + i + lane_any) + t_89;
+                            const ints_any t_86 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_90,
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_86,
                                     mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8526,17 +8483,16 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_any in_region[16] = {0};
                             if (finite_any(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_91 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_91),
-                                    mask_any);
+                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
+                                    query_start), mask_any);
                             }
                             add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -8545,14 +8501,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
-                        const int64_t t_92 = n_k - n_q;
+                        /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_93 = (i0 + i + lane_any) + t_92;
+                            const ints_any t_87 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_93,
+                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_87,
                                     mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8575,14 +8530,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_1) {
-                        /* weight_16 = select(j <= (i + (n_k - n_q)), weight_16, 0.0f) */
-                        const int64_t t_94 = n_k - n_q;
+                        /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_95 = (i0 + i + lane_any) + t_94;
+                            const ints_any t_88 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_95,
+                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_88,
                                     mask_any), load_any(weight_16 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8605,14 +8559,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_2) {
-                        /* weight_13 = select(j <= (i + (n_k - n_q)), weight_13, 0.0f) */
-                        const int64_t t_96 = n_k - n_q;
+                        /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_97 = (i0 + i + lane_any) + t_96;
+                            const ints_any t_89 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_97,
+                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_89,
                                     mask_any), load_any(weight_13 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8635,14 +8588,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_3) {
-                        /* weight_10 = select(j <= (i + (n_k - n_q)), weight_10, 0.0f) */
-                        const int64_t t_98 = n_k - n_q;
+                        /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_99 = (i0 + i + lane_any) + t_98;
+                            const ints_any t_90 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_99,
+                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_90,
                                     mask_any), load_any(weight_10 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8665,14 +8617,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_4) {
-                        /* weight_5 = select(j <= (i + (n_k - n_q)), weight_5, 0.0f) */
-                        const int64_t t_100 = n_k - n_q;
+                        /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_101 = (i0 + i + lane_any) + t_100;
+                            const ints_any t_91 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_101,
+                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_91,
                                     mask_any), load_any(weight_5 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8695,14 +8646,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_5) {
-                        /* weight_17 = select(j <= (i + (n_k - n_q)), weight_17, 0.0f) */
-                        const int64_t t_102 = n_k - n_q;
+                        /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_103 = (i0 + i + lane_any) + t_102;
+                            const ints_any t_92 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_103,
+                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_92,
                                     mask_any), load_any(weight_17 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8725,14 +8675,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_6) {
-                        /* weight_14 = select(j <= (i + (n_k - n_q)), weight_14, 0.0f) */
-                        const int64_t t_104 = n_k - n_q;
+                        /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_105 = (i0 + i + lane_any) + t_104;
+                            const ints_any t_93 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_105,
+                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_93,
                                     mask_any), load_any(weight_14 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8755,14 +8704,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_7) {
-                        /* weight_11 = select(j <= (i + (n_k - n_q)), weight_11, 0.0f) */
-                        const int64_t t_106 = n_k - n_q;
+                        /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_107 = (i0 + i + lane_any) + t_106;
+                            const ints_any t_94 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_107,
+                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_94,
                                     mask_any), load_any(weight_11 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8785,14 +8733,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_8) {
-                        /* weight_6 = select(j <= (i + (n_k - n_q)), weight_6, 0.0f) */
-                        const int64_t t_108 = n_k - n_q;
+                        /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_109 = (i0 + i + lane_any) + t_108;
+                            const ints_any t_95 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_109,
+                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_95,
                                     mask_any), load_any(weight_6 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8815,14 +8762,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_9) {
-                        /* weight_7 = select(j <= (i + (n_k - n_q)), weight_7, 0.0f) */
-                        const int64_t t_110 = n_k - n_q;
+                        /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_111 = (i0 + i + lane_any) + t_110;
+                            const ints_any t_96 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_111,
+                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_96,
                                     mask_any), load_any(weight_7 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8845,14 +8791,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_10) {
-                        /* weight_8 = select(j <= (i + (n_k - n_q)), weight_8, 0.0f) */
-                        const int64_t t_112 = n_k - n_q;
+                        /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_113 = (i0 + i + lane_any) + t_112;
+                            const ints_any t_97 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_113,
+                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_97,
                                     mask_any), load_any(weight_8 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8875,14 +8820,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_11) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_114 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_115 = (i0 + i + lane_any) + t_114;
+                            const ints_any t_98 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_115,
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_98,
                                     mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8905,14 +8849,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_12) {
-                        /* weight_15 = select(j <= (i + (n_k - n_q)), weight_15, 0.0f) */
-                        const int64_t t_116 = n_k - n_q;
+                        /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_117 = (i0 + i + lane_any) + t_116;
+                            const ints_any t_99 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_117,
+                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_99,
                                     mask_any), load_any(weight_15 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8935,14 +8878,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_13) {
-                        /* weight_12 = select(j <= (i + (n_k - n_q)), weight_12, 0.0f) */
-                        const int64_t t_118 = n_k - n_q;
+                        /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_119 = (i0 + i + lane_any) + t_118;
+                            const ints_any t_100 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_119,
+                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_100,
                                     mask_any), load_any(weight_12 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8965,14 +8907,13 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_14) {
-                        /* weight_9 = select(j <= (i + (n_k - n_q)), weight_9, 0.0f) */
-                        const int64_t t_120 = n_k - n_q;
+                        /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_121 = (i0 + i + lane_any) + t_120;
+                            const ints_any t_101 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_121,
+                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_101,
                                     mask_any), load_any(weight_9 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9011,8 +8952,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_122 = load_any(row_sum + i);
-                        const vec_any term = row_sum_122;
+                        const vec_any row_sum_102 = load_any(row_sum + i);
+                        const vec_any term = row_sum_102;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9027,8 +8968,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_2_123 = load_any(row_sum_2 + i);
-                        const vec_any term = row_sum_2_123;
+                        const vec_any row_sum_2_103 = load_any(row_sum_2 + i);
+                        const vec_any term = row_sum_2_103;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9043,8 +8984,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_3_124 = load_any(row_sum_3 + i);
-                        const vec_any term = row_sum_3_124;
+                        const vec_any row_sum_3_104 = load_any(row_sum_3 + i);
+                        const vec_any term = row_sum_3_104;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9059,8 +9000,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_4_125 = load_any(row_sum_4 + i);
-                        const vec_any term = row_sum_4_125;
+                        const vec_any row_sum_4_105 = load_any(row_sum_4 + i);
+                        const vec_any term = row_sum_4_105;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9075,8 +9016,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_5_126 = load_any(row_sum_5 + i);
-                        const vec_any term = row_sum_5_126;
+                        const vec_any row_sum_5_106 = load_any(row_sum_5 + i);
+                        const vec_any term = row_sum_5_106;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9091,8 +9032,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_6_127 = load_any(row_sum_6 + i);
-                        const vec_any term = row_sum_6_127;
+                        const vec_any row_sum_6_107 = load_any(row_sum_6 + i);
+                        const vec_any term = row_sum_6_107;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9107,8 +9048,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_7_128 = load_any(row_sum_7 + i);
-                        const vec_any term = row_sum_7_128;
+                        const vec_any row_sum_7_108 = load_any(row_sum_7 + i);
+                        const vec_any term = row_sum_7_108;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9123,8 +9064,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_8_129 = load_any(row_sum_8 + i);
-                        const vec_any term = row_sum_8_129;
+                        const vec_any row_sum_8_109 = load_any(row_sum_8 + i);
+                        const vec_any term = row_sum_8_109;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9139,8 +9080,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_9_130 = load_any(row_sum_9 + i);
-                        const vec_any term = row_sum_9_130;
+                        const vec_any row_sum_9_110 = load_any(row_sum_9 + i);
+                        const vec_any term = row_sum_9_110;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9155,8 +9096,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_10_131 = load_any(row_sum_10 + i);
-                        const vec_any term = row_sum_10_131;
+                        const vec_any row_sum_10_111 = load_any(row_sum_10 + i);
+                        const vec_any term = row_sum_10_111;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9171,8 +9112,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_11_132 = load_any(row_sum_11 + i);
-                        const vec_any term = row_sum_11_132;
+                        const vec_any row_sum_11_112 = load_any(row_sum_11 + i);
+                        const vec_any term = row_sum_11_112;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9187,8 +9128,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_12_133 = load_any(row_sum_12 + i);
-                        const vec_any term = row_sum_12_133;
+                        const vec_any row_sum_12_113 = load_any(row_sum_12 + i);
+                        const vec_any term = row_sum_12_113;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9203,8 +9144,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_13_134 = load_any(row_sum_13 + i);
-                        const vec_any term = row_sum_13_134;
+                        const vec_any row_sum_13_114 = load_any(row_sum_13 + i);
+                        const vec_any term = row_sum_13_114;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9219,8 +9160,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_14_135 = load_any(row_sum_14 + i);
-                        const vec_any term = row_sum_14_135;
+                        const vec_any row_sum_14_115 = load_any(row_sum_14 + i);
+                        const vec_any term = row_sum_14_115;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9235,8 +9176,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_15_136 = load_any(row_sum_15 + i);
-                        const vec_any term = row_sum_15_136;
+                        const vec_any row_sum_15_116 = load_any(row_sum_15 + i);
+                        const vec_any term = row_sum_15_116;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9340,10 +9281,11 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -9409,7 +9351,7 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -9420,12 +9362,12 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+               ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
             const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
             const float w2_array_1 = w2_array[m * w2_array_stride_0];
             const float w1_array_2 = w1_array[0];
             const float t_3 = fabsf(c_array[0]);
-            const int64_t t_4 = i0 + n_k - n_q;
+            const int64_t t_4 = i0 + query_start;
             const float t_7 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
             const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
@@ -9441,7 +9383,7 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 const vec_any t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     const vec_any t_6 = log1p_any(t_3 * ((t_5 + (float)i) * 1.0f));
-                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                    const int64_t t_8 = (i0 + i) + query_start;
                     const float t_9 = (float)t_8;
                     const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
                     store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_0) + ((w2_array_1 *
@@ -9453,26 +9395,26 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                         (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_21 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_21 <= ((i0 + i) + n_k - n_q),
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_21 <= ((i0 + i) + query_start),
                             mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_22 = (i0 + i) + n_k - n_q;
+                        const int64_t t_22 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_22, mask_any);
                         }
@@ -9494,28 +9436,28 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_23 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_23 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_23 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + n_k - n_q;
+                        const int64_t t_24 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_24, mask_any);
                         }
@@ -10061,6 +10003,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -10239,6 +10182,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_fire_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -10357,9 +10324,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_fire_forward(const struct attn_problem *problem, const struct softmax_fire_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -10368,7 +10332,6 @@ int softmax_fire_forward(const struct attn_problem *problem, const struct softma
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
@@ -10376,8 +10339,10 @@ int softmax_fire_forward(const struct attn_problem *problem, const struct softma
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -10551,58 +10516,11 @@ static size_t set_totals(struct call *call, const struct softmax_fire_gradients 
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -10623,7 +10541,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -10638,7 +10556,6 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -10647,9 +10564,11 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 6; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -10657,14 +10576,9 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -10675,11 +10589,6 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
     if (!error) error = run_part(5, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

@@ -25,14 +25,14 @@
      x16 [b g m i d] = q * x15
      q_norm.weight [d], learned parameter
      x18 [b g m i d] = x16 * q_norm.weight
-     x19 [i t] = cos((i + n_k - n_q) * rope_theta)
-     x20 [i t] = sin((i + n_k - n_q) * rope_theta)
-     x21 [b g m i d] = x18 * x19[i, d % 128] + x18[b, g, m, i, d < 128 ? d + 128 : d + -128] * x20[i,
+     x19 [b i t] = cos((i + query_start) * rope_theta)
+     x20 [b i t] = sin((i + query_start) * rope_theta)
+     x21 [b g m i d] = x18 * x19[b, i, d % 128] + x18[b, g, m, i, d < 128 ? d + 128 : d + -128] * x20[b, i,
      d % 128] * (d < 128 ? -1 : 1)
      x22 [b g m i j] = sum over d of x21 * x12
      x23 [b g m i j] = exp(x22 * 0.0625)
-     x24 [b g m i] = sum over j of x23 if i + n_k - n_q + -1023 <= j && j <= i + n_k - n_q
-     x25 [b g m i e] = sum over j of x23 * v if i + n_k - n_q + -1023 <= j && j <= i + n_k - n_q
+     x24 [b g m i] = sum over j of x23 if i + query_start + -1023 <= j && j <= i + query_start
+     x25 [b g m i e] = sum over j of x23 * v if i + query_start + -1023 <= j && j <= i + query_start
      x26 [b g m i e] = x24 == 0 ? 0 : x25 / x24
      out = x26
 
@@ -103,7 +103,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -814,9 +813,10 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -887,15 +887,14 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
                 store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_1) * q_norm_weight[d]);
             }
         }
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_2 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+            const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle4));
-                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle5));
+                const wide_v4 angle3 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle3));
+                const wide_v4 angle4 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle4));
             }
         }
         /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -924,7 +923,7 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 1023), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 96);
@@ -943,8 +942,8 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t d = 0; d < 256; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    const vec_v4 k_tile_6 = load_v4(k_tile + d * 96 + j);
-                    key_sum_in[vector] += k_tile_6 * k_tile_6;
+                    const vec_v4 k_tile_5 = load_v4(k_tile + d * 96 + j);
+                    key_sum_in[vector] += k_tile_5 * k_tile_5;
                     if (d % 32 == 31) {
                         key_sum_in_whole[vector] += key_sum_in[vector];
                         key_sum_in[vector] = (vec_v4){0};
@@ -958,19 +957,19 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
         }
         /* k_tile = (k_tile * (1.0f / sqrt((key_sum * 0.00390625f) + 1e-06f))) * k_norm.weight */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_sum + j) * 0.00390625f) + 1e-06f);
+            const vec_v4 t_6 = 1.0f / sqrt_v4((load_v4(key_sum + j) * 0.00390625f) + 1e-06f);
             for (int64_t d = 0; d < 256; d++) {
-                store_v4(k_tile + d * 96 + j, (load_v4(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]);
+                store_v4(k_tile + d * 96 + j, (load_v4(k_tile + d * 96 + j) * t_6) * k_norm_weight[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_8 = j0 + j + lane_v4;
+            const ints_v4 t_7 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v4 angle9 = __builtin_convertvector(t_8, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle9));
-                const wide_v4 angle10 = __builtin_convertvector(t_8, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle10));
+                const wide_v4 angle8 = __builtin_convertvector(t_7, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle8));
+                const wide_v4 angle9 = __builtin_convertvector(t_7, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle9));
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -991,7 +990,7 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 8192;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 8192;
-            if (!(((i0 + n_k - n_q - 1023) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 1023) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key_2 * query_2 */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_2, query_2, score);
@@ -999,16 +998,15 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -1023) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_11 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -1023) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
-                    const ints_v4 t_13 = t_12 + (-1023);
+                    const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_11 = t_10 + (-1023);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_13 <= (j0 + j)) & ((j0 + j) <=
-                            t_12), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_11 <= (j0 + j)) & ((j0 + j) <=
+                            t_10), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1036,35 +1034,34 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_14 = load_v4(old_max + i);
-                const vec_v4 old_max_new15 = exp2_v4(old_max_14 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new15);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new15);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new15);
+                const vec_v4 old_max_12 = load_v4(old_max + i);
+                const vec_v4 old_max_new13 = exp2_v4(old_max_12 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new13);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new13);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new13);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_17 = load_v4(row_max + i);
+                const vec_v4 row_max_15 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_16 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new18 = exp2_v4(score_16 - row_max_17);
-                    store_v4(score + j * 32 + i, score_new18);
-                    row_sum_in += score_new18;
+                    const vec_v4 score_14 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new16 = exp2_v4(score_14 - row_max_15);
+                    store_v4(score + j * 32 + i, score_new16);
+                    row_sum_in += score_new16;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
-                v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v +
+                j0 * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                    const int64_t t_19 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
-                        in_region[i / 16] = __builtin_convertvector(((t_20 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_20),
+                        const ints_v4 t_17 = (i0 + i + lane_v4) + query_start;
+                        in_region[i / 16] = __builtin_convertvector(((t_17 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_17),
                             mask_v4);
                     }
                     add_seen_v4(256, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
@@ -1080,11 +1077,11 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 32 * 8192;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_21 = load_v4(row_sum + i);
-                const mask_v4 t_22 = row_sum_21 == 0.0f;
+                const vec_v4 row_sum_18 = load_v4(row_sum + i);
+                const mask_v4 t_19 = row_sum_18 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_22, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_21));
+                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_18));
                 }
             }
             /* out = result, transposed back */
@@ -1105,7 +1102,8 @@ TARGET_v4 APART void softmax_gemma3_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -1145,16 +1143,15 @@ TARGET_v4 APART void softmax_gemma3_few_begin_v4(const struct call *call, int64_
             store_v4(query + d * 64 + r, (load_v4(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_3 = ((r + lane_v4) % n_q) + t_2;
+        const ints_v4 t_2 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
-            const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle5));
+            const wide_v4 angle3 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle3));
+            const wide_v4 angle4 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle4));
         }
     }
     /* query_2 = ((query * query_cos) + ((query * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -1208,7 +1205,8 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1237,8 +1235,8 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 1023), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 144);
@@ -1257,8 +1255,8 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
             }
             for (int64_t d = 0; d < 256; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 k_tile_6 = load_v4(k_tile + d * 144 + j);
-                    key_sum_in[vector] += k_tile_6 * k_tile_6;
+                    const vec_v4 k_tile_5 = load_v4(k_tile + d * 144 + j);
+                    key_sum_in[vector] += k_tile_5 * k_tile_5;
                     if (d % 32 == 31) {
                         key_sum_in_whole[vector] += key_sum_in[vector];
                         key_sum_in[vector] = (vec_v4){0};
@@ -1272,19 +1270,19 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
         }
         /* k_tile = (k_tile * (1.0f / sqrt((key_sum * 0.00390625f) + 1e-06f))) * k_norm.weight */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_sum + j) * 0.00390625f) + 1e-06f);
+            const vec_v4 t_6 = 1.0f / sqrt_v4((load_v4(key_sum + j) * 0.00390625f) + 1e-06f);
             for (int64_t d = 0; d < 256; d++) {
-                store_v4(k_tile + d * 144 + j, (load_v4(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]);
+                store_v4(k_tile + d * 144 + j, (load_v4(k_tile + d * 144 + j) * t_6) * k_norm_weight[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_8 = j0 + j + lane_v4;
+            const ints_v4 t_7 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v4 angle9 = __builtin_convertvector(t_8, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle9));
-                const wide_v4 angle10 = __builtin_convertvector(t_8, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle10));
+                const wide_v4 angle8 = __builtin_convertvector(t_7, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle8));
+                const wide_v4 angle9 = __builtin_convertvector(t_7, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle9));
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -1303,15 +1301,15 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -1023) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_11 = j0 + j + lane_v4;
+                const ints_v4 t_10 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_12 = (r % n_q) + n_k - n_q;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 1023) <=
-                        t_11) & (t_11 <= t_12), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                    const int64_t t_11 = (r % n_q) + query_start;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 1023) <=
+                        t_10) & (t_10 <= t_11), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1328,11 +1326,11 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_13 = load_v4(old_max + r);
-            const vec_v4 old_max_new14 = exp2_v4(old_max_13 - load_v4(state_max + (chunk - chunk0) * 17536 + r));
-            store_v4(old_max + r, old_max_new14);
+            const vec_v4 old_max_12 = load_v4(old_max + r);
+            const vec_v4 old_max_new13 = exp2_v4(old_max_12 - load_v4(state_max + (chunk - chunk0) * 17536 + r));
+            store_v4(old_max + r, old_max_new13);
             store_v4(state_sum + (chunk - chunk0) * 17536 + r, load_v4(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new14);
+                old_max_new13);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1362,16 +1360,16 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
-            j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_15 = (r % n_q) + n_k - n_q - 1023;
-                const int64_t t_17 = (r % n_q) + n_k - n_q;
+                const int64_t t_14 = (r % n_q) + query_start - 1023;
+                const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_16 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v4);
+                    const ints_v4 t_15 = j0 + j + lane_v4;
+                    in_region[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_v4);
                 }
                 add_seen_lanes_v4(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1404,31 +1402,31 @@ TARGET_v4 APART void softmax_gemma3_few_fold_v4(const struct call *call, int64_t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_18 = load_v4(carried_max + r);
-            const vec_v4 before_max_new19 = carried_max_18;
-            const vec_v4 state_max_20 = load_v4(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_v4 carried_max_new21 = max_v4(load_v4(carried_max + r), state_max_20);
-            store_v4(carried_max + r, carried_max_new21);
-            const vec_v4 carried_factor_new22 = exp2_v4(before_max_new19 - carried_max_new21);
-            store_v4(carried_factor + r, carried_factor_new22);
-            const vec_v4 slot_factor_new23 = exp2_v4(state_max_20 - carried_max_new21);
-            store_v4(slot_factor + r, slot_factor_new23);
-            const vec_v4 carried_sum_24 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_24 * carried_factor_new22);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new22);
+            const vec_v4 carried_max_17 = load_v4(carried_max + r);
+            const vec_v4 before_max_new18 = carried_max_17;
+            const vec_v4 state_max_19 = load_v4(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_v4 carried_max_new20 = max_v4(load_v4(carried_max + r), state_max_19);
+            store_v4(carried_max + r, carried_max_new20);
+            const vec_v4 carried_factor_new21 = exp2_v4(before_max_new18 - carried_max_new20);
+            store_v4(carried_factor + r, carried_factor_new21);
+            const vec_v4 slot_factor_new22 = exp2_v4(state_max_19 - carried_max_new20);
+            store_v4(slot_factor + r, slot_factor_new22);
+            const vec_v4 carried_sum_23 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new21);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new23, splat_v4(1));
+                slot_factor_new22, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_25 = load_v4(carried + r * 272 + e);
-                    const float carried_factor_26 = carried_factor[r];
-                    store_v4(carried + r * 272 + e, carried_25 * carried_factor_26);
+                    const vec_v4 carried_24 = load_v4(carried + r * 272 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    store_v4(carried + r * 272 + e, carried_24 * carried_factor_25);
                     store_v4(carried_compensation + r * 272 + e, load_v4(carried_compensation + r * 272 + e) *
-                        carried_factor_26);
+                        carried_factor_25);
                     add_v4(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_v4(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1458,9 +1456,9 @@ TARGET_v4 APART void softmax_gemma3_few_queries_v4(const struct call *call, int6
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_27 = carried_sum[r];
-                store_v4(result + r * 272 + e, (carried_sum_27 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 272 +
-                    e) / carried_sum_27);
+                const float carried_sum_26 = carried_sum[r];
+                store_v4(result + r * 272 + e, (carried_sum_26 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 272 +
+                    e) / carried_sum_26);
             }
         }
     }
@@ -1477,12 +1475,13 @@ TARGET_v4 static void softmax_gemma3_few_v4(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gemma3_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 1023, 0) / 1024;
+    const int64_t first = max(query_start - 1023, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1514,7 +1513,8 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const k_norm_weight = call->params->k_norm_weight;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
@@ -1561,15 +1561,14 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
             store_v4(k_tile + d * 64 + i, (load_v4(k_tile + d * 64 + i) * t_1) * k_norm_weight[d]);
         }
     }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+        const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle4));
-            const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle5));
+            const wide_v4 angle3 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle3));
+            const wide_v4 angle4 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle4));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -1598,9 +1597,10 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1656,15 +1656,14 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
             store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+        const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 32 + i, cos_v4(&angle4));
-            const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 32 + i, sin_v4(&angle5));
+            const wide_v4 angle3 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 32 + i, cos_v4(&angle3));
+            const wide_v4 angle4 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 32 + i, sin_v4(&angle4));
         }
     }
     /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -1692,7 +1691,7 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 1023), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* score[j][i] = sum over d of k * query_2 */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query_2, score, v + j0 * v_row, v_row);
@@ -1700,14 +1699,14 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((i + (n_k - n_q)) + -1023) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-            const int64_t t_6 = n_k - n_q;
+        if ((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -1023) <= j) && (j <= (i + query_start)), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
-                const ints_v4 t_8 = t_7 + (-1023);
+                const ints_v4 t_5 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_6 = t_5 + (-1023);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_8 <= (j0 + j)) & ((j0 + j) <= t_7),
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <= t_5),
                         mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1734,35 +1733,34 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_9 = load_v4(old_max + i);
-            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new10);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
+            const vec_v4 old_max_7 = load_v4(old_max + i);
+            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new8);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_12 = load_v4(row_max + i);
+            const vec_v4 row_max_10 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 32 + i);
-                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 32 + i, score_new13);
-                row_sum_in += score_new13;
+                const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
+                store_v4(score + j * 32 + i, score_new11);
+                row_sum_in += score_new11;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
+        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
             v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[2] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                const int64_t t_14 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
-                    in_region[i / 16] = __builtin_convertvector(((t_15 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_15),
+                    const ints_v4 t_12 = (i0 + i + lane_v4) + query_start;
+                    in_region[i / 16] = __builtin_convertvector(((t_12 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_12),
                         mask_v4);
                 }
                 add_seen_v4(256, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
@@ -1772,10 +1770,10 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_16 = load_v4(row_sum + i);
-        const mask_v4 t_17 = row_sum_16 == 0.0f;
+        const vec_v4 row_sum_13 = load_v4(row_sum + i);
+        const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 256; e++) {
-            store_v4(sum + e * 32 + i, pick_v4(t_17, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_16));
+            store_v4(sum + e * 32 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -1794,7 +1792,8 @@ TARGET_v4 APART void softmax_gemma3_extend_few_begin_v4(const struct call *call,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -1835,16 +1834,15 @@ TARGET_v4 APART void softmax_gemma3_extend_few_begin_v4(const struct call *call,
             store_v4(query + d * 64 + r, (load_v4(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_3 = ((r + lane_v4) % n_q) + t_2;
+        const ints_v4 t_2 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
-            const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle5));
+            const wide_v4 angle3 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle3));
+            const wide_v4 angle4 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle4));
         }
     }
     /* query_2 = ((query * query_cos) + ((query * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -1900,7 +1898,8 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1923,8 +1922,8 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 1023), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_2_turned * k */
         dot7_v4(rows, j1 - j0, query_2_turned, k + j0 * k_row, k_row, score);
@@ -1932,15 +1931,15 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -1023) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_6 = j0 + j + lane_v4;
+                const ints_v4 t_5 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_7 = (r % n_q) + n_k - n_q;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 1023) <=
-                        t_6) & (t_6 <= t_7), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                    const int64_t t_6 = (r % n_q) + query_start;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 1023) <=
+                        t_5) & (t_5 <= t_6), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1957,11 +1956,11 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_8 = load_v4(old_max + r);
-            const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(state_max + (chunk - chunk0) * 17536 + r));
-            store_v4(old_max + r, old_max_new9);
+            const vec_v4 old_max_7 = load_v4(old_max + r);
+            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(state_max + (chunk - chunk0) * 17536 + r));
+            store_v4(old_max + r, old_max_new8);
             store_v4(state_sum + (chunk - chunk0) * 17536 + r, load_v4(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1991,16 +1990,16 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
-            j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q - 1023;
-                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start - 1023;
+                const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_11 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
+                    const ints_v4 t_10 = j0 + j + lane_v4;
+                    in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v4);
                 }
                 add_seen_lanes_v4(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -2033,31 +2032,31 @@ TARGET_v4 APART void softmax_gemma3_extend_few_fold_v4(const struct call *call, 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_13 = load_v4(carried_max + r);
-            const vec_v4 before_max_new14 = carried_max_13;
-            const vec_v4 state_max_15 = load_v4(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_v4 carried_max_new16 = max_v4(load_v4(carried_max + r), state_max_15);
-            store_v4(carried_max + r, carried_max_new16);
-            const vec_v4 carried_factor_new17 = exp2_v4(before_max_new14 - carried_max_new16);
-            store_v4(carried_factor + r, carried_factor_new17);
-            const vec_v4 slot_factor_new18 = exp2_v4(state_max_15 - carried_max_new16);
-            store_v4(slot_factor + r, slot_factor_new18);
-            const vec_v4 carried_sum_19 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new17);
+            const vec_v4 carried_max_12 = load_v4(carried_max + r);
+            const vec_v4 before_max_new13 = carried_max_12;
+            const vec_v4 state_max_14 = load_v4(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_v4 carried_max_new15 = max_v4(load_v4(carried_max + r), state_max_14);
+            store_v4(carried_max + r, carried_max_new15);
+            const vec_v4 carried_factor_new16 = exp2_v4(before_max_new13 - carried_max_new15);
+            store_v4(carried_factor + r, carried_factor_new16);
+            const vec_v4 slot_factor_new17 = exp2_v4(state_max_14 - carried_max_new15);
+            store_v4(slot_factor + r, slot_factor_new17);
+            const vec_v4 carried_sum_18 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new16);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new18, splat_v4(1));
+                slot_factor_new17, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_20 = load_v4(carried + r * 272 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_v4(carried + r * 272 + e, carried_20 * carried_factor_21);
+                    const vec_v4 carried_19 = load_v4(carried + r * 272 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v4(carried + r * 272 + e, carried_19 * carried_factor_20);
                     store_v4(carried_compensation + r * 272 + e, load_v4(carried_compensation + r * 272 + e) *
-                        carried_factor_21);
+                        carried_factor_20);
                     add_v4(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_v4(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -2087,9 +2086,9 @@ TARGET_v4 APART void softmax_gemma3_extend_few_queries_v4(const struct call *cal
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_22 = carried_sum[r];
-                store_v4(result + r * 272 + e, (carried_sum_22 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 272 +
-                    e) / carried_sum_22);
+                const float carried_sum_21 = carried_sum[r];
+                store_v4(result + r * 272 + e, (carried_sum_21 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 272 +
+                    e) / carried_sum_21);
             }
         }
     }
@@ -2106,12 +2105,13 @@ TARGET_v4 static void softmax_gemma3_extend_few_v4(const struct call *call, int6
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_extend_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gemma3_extend_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 1023, 0) / 1024;
+    const int64_t first = max(query_start - 1023, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -2717,9 +2717,10 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2790,15 +2791,14 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
                 store_v3(q_tile + d * 16 + i, (load_v3(q_tile + d * 16 + i) * t_1) * q_norm_weight[d]);
             }
         }
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_2 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+            const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle4));
-                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle5));
+                const wide_v3 angle3 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle3));
+                const wide_v3 angle4 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle4));
             }
         }
         /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -2827,7 +2827,7 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 1023), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 96);
@@ -2846,8 +2846,8 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t d = 0; d < 256; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_6 = load_v3(k_tile + d * 96 + j);
-                    key_sum_in[vector] += k_tile_6 * k_tile_6;
+                    const vec_v3 k_tile_5 = load_v3(k_tile + d * 96 + j);
+                    key_sum_in[vector] += k_tile_5 * k_tile_5;
                     if (d % 32 == 31) {
                         key_sum_in_whole[vector] += key_sum_in[vector];
                         key_sum_in[vector] = (vec_v3){0};
@@ -2861,19 +2861,19 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
         }
         /* k_tile = (k_tile * (1.0f / sqrt((key_sum * 0.00390625f) + 1e-06f))) * k_norm.weight */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_sum + j) * 0.00390625f) + 1e-06f);
+            const vec_v3 t_6 = 1.0f / sqrt_v3((load_v3(key_sum + j) * 0.00390625f) + 1e-06f);
             for (int64_t d = 0; d < 256; d++) {
-                store_v3(k_tile + d * 96 + j, (load_v3(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]);
+                store_v3(k_tile + d * 96 + j, (load_v3(k_tile + d * 96 + j) * t_6) * k_norm_weight[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_8 = j0 + j + lane_v3;
+            const ints_v3 t_7 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v3 angle9 = __builtin_convertvector(t_8, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle9));
-                const wide_v3 angle10 = __builtin_convertvector(t_8, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle10));
+                const wide_v3 angle8 = __builtin_convertvector(t_7, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle8));
+                const wide_v3 angle9 = __builtin_convertvector(t_7, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle9));
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -2894,7 +2894,7 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 4096;
-            if (!(((i0 + n_k - n_q - 1023) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 1023) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key_2 * query_2 */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_2, query_2, score);
@@ -2902,16 +2902,15 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -1023) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_11 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -1023) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
-                    const ints_v3 t_13 = t_12 + (-1023);
+                    const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_11 = t_10 + (-1023);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_13 <= (j0 + j)) & ((j0 + j) <=
-                            t_12), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_11 <= (j0 + j)) & ((j0 + j) <=
+                            t_10), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -2939,35 +2938,34 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_14 = load_v3(old_max + i);
-                const vec_v3 old_max_new15 = exp2_v3(old_max_14 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new15);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new15);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new15);
+                const vec_v3 old_max_12 = load_v3(old_max + i);
+                const vec_v3 old_max_new13 = exp2_v3(old_max_12 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new13);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new13);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new13);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_17 = load_v3(row_max + i);
+                const vec_v3 row_max_15 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_16 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new18 = exp2_v3(score_16 - row_max_17);
-                    store_v3(score + j * 16 + i, score_new18);
-                    row_sum_in += score_new18;
+                    const vec_v3 score_14 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new16 = exp2_v3(score_14 - row_max_15);
+                    store_v3(score + j * 16 + i, score_new16);
+                    row_sum_in += score_new16;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
-                v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v +
+                j0 * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                    const int64_t t_19 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
-                        in_region[i / 8] = __builtin_convertvector(((t_20 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_20),
+                        const ints_v3 t_17 = (i0 + i + lane_v3) + query_start;
+                        in_region[i / 8] = __builtin_convertvector(((t_17 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_17),
                             mask_v3);
                     }
                     add_seen_v3(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -2983,11 +2981,11 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_21 = load_v3(row_sum + i);
-                const mask_v3 t_22 = row_sum_21 == 0.0f;
+                const vec_v3 row_sum_18 = load_v3(row_sum + i);
+                const mask_v3 t_19 = row_sum_18 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_22, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_21));
+                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_18));
                 }
             }
             /* out = result, transposed back */
@@ -3008,7 +3006,8 @@ TARGET_v3 APART void softmax_gemma3_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -3048,16 +3047,15 @@ TARGET_v3 APART void softmax_gemma3_few_begin_v3(const struct call *call, int64_
             store_v3(query + d * 64 + r, (load_v3(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_3 = ((r + lane_v3) % n_q) + t_2;
+        const ints_v3 t_2 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
-            const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle5));
+            const wide_v3 angle3 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle3));
+            const wide_v3 angle4 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle4));
         }
     }
     /* query_2 = ((query * query_cos) + ((query * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -3111,7 +3109,8 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3140,8 +3139,8 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 1023), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 144);
@@ -3160,8 +3159,8 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
             }
             for (int64_t d = 0; d < 256; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_6 = load_v3(k_tile + d * 144 + j);
-                    key_sum_in[vector] += k_tile_6 * k_tile_6;
+                    const vec_v3 k_tile_5 = load_v3(k_tile + d * 144 + j);
+                    key_sum_in[vector] += k_tile_5 * k_tile_5;
                     if (d % 32 == 31) {
                         key_sum_in_whole[vector] += key_sum_in[vector];
                         key_sum_in[vector] = (vec_v3){0};
@@ -3175,19 +3174,19 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
         }
         /* k_tile = (k_tile * (1.0f / sqrt((key_sum * 0.00390625f) + 1e-06f))) * k_norm.weight */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_sum + j) * 0.00390625f) + 1e-06f);
+            const vec_v3 t_6 = 1.0f / sqrt_v3((load_v3(key_sum + j) * 0.00390625f) + 1e-06f);
             for (int64_t d = 0; d < 256; d++) {
-                store_v3(k_tile + d * 144 + j, (load_v3(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]);
+                store_v3(k_tile + d * 144 + j, (load_v3(k_tile + d * 144 + j) * t_6) * k_norm_weight[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_8 = j0 + j + lane_v3;
+            const ints_v3 t_7 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v3 angle9 = __builtin_convertvector(t_8, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle9));
-                const wide_v3 angle10 = __builtin_convertvector(t_8, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle10));
+                const wide_v3 angle8 = __builtin_convertvector(t_7, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle8));
+                const wide_v3 angle9 = __builtin_convertvector(t_7, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle9));
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -3206,15 +3205,15 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -1023) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_11 = j0 + j + lane_v3;
+                const ints_v3 t_10 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_12 = (r % n_q) + n_k - n_q;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 1023) <=
-                        t_11) & (t_11 <= t_12), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                    const int64_t t_11 = (r % n_q) + query_start;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 1023) <=
+                        t_10) & (t_10 <= t_11), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3231,11 +3230,11 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_13 = load_v3(old_max + r);
-            const vec_v3 old_max_new14 = exp2_v3(old_max_13 - load_v3(state_max + (chunk - chunk0) * 17536 + r));
-            store_v3(old_max + r, old_max_new14);
+            const vec_v3 old_max_12 = load_v3(old_max + r);
+            const vec_v3 old_max_new13 = exp2_v3(old_max_12 - load_v3(state_max + (chunk - chunk0) * 17536 + r));
+            store_v3(old_max + r, old_max_new13);
             store_v3(state_sum + (chunk - chunk0) * 17536 + r, load_v3(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new14);
+                old_max_new13);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3265,16 +3264,16 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
-            j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_15 = (r % n_q) + n_k - n_q - 1023;
-                const int64_t t_17 = (r % n_q) + n_k - n_q;
+                const int64_t t_14 = (r % n_q) + query_start - 1023;
+                const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_16 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v3);
+                    const ints_v3 t_15 = j0 + j + lane_v3;
+                    in_region[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_v3);
                 }
                 add_seen_lanes_v3(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -3307,31 +3306,31 @@ TARGET_v3 APART void softmax_gemma3_few_fold_v3(const struct call *call, int64_t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_18 = load_v3(carried_max + r);
-            const vec_v3 before_max_new19 = carried_max_18;
-            const vec_v3 state_max_20 = load_v3(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_v3 carried_max_new21 = max_v3(load_v3(carried_max + r), state_max_20);
-            store_v3(carried_max + r, carried_max_new21);
-            const vec_v3 carried_factor_new22 = exp2_v3(before_max_new19 - carried_max_new21);
-            store_v3(carried_factor + r, carried_factor_new22);
-            const vec_v3 slot_factor_new23 = exp2_v3(state_max_20 - carried_max_new21);
-            store_v3(slot_factor + r, slot_factor_new23);
-            const vec_v3 carried_sum_24 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_24 * carried_factor_new22);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new22);
+            const vec_v3 carried_max_17 = load_v3(carried_max + r);
+            const vec_v3 before_max_new18 = carried_max_17;
+            const vec_v3 state_max_19 = load_v3(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_v3 carried_max_new20 = max_v3(load_v3(carried_max + r), state_max_19);
+            store_v3(carried_max + r, carried_max_new20);
+            const vec_v3 carried_factor_new21 = exp2_v3(before_max_new18 - carried_max_new20);
+            store_v3(carried_factor + r, carried_factor_new21);
+            const vec_v3 slot_factor_new22 = exp2_v3(state_max_19 - carried_max_new20);
+            store_v3(slot_factor + r, slot_factor_new22);
+            const vec_v3 carried_sum_23 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new21);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new23, splat_v3(1));
+                slot_factor_new22, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_25 = load_v3(carried + r * 272 + e);
-                    const float carried_factor_26 = carried_factor[r];
-                    store_v3(carried + r * 272 + e, carried_25 * carried_factor_26);
+                    const vec_v3 carried_24 = load_v3(carried + r * 272 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    store_v3(carried + r * 272 + e, carried_24 * carried_factor_25);
                     store_v3(carried_compensation + r * 272 + e, load_v3(carried_compensation + r * 272 + e) *
-                        carried_factor_26);
+                        carried_factor_25);
                     add_v3(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_v3(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -3361,9 +3360,9 @@ TARGET_v3 APART void softmax_gemma3_few_queries_v3(const struct call *call, int6
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_27 = carried_sum[r];
-                store_v3(result + r * 272 + e, (carried_sum_27 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 272 +
-                    e) / carried_sum_27);
+                const float carried_sum_26 = carried_sum[r];
+                store_v3(result + r * 272 + e, (carried_sum_26 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 272 +
+                    e) / carried_sum_26);
             }
         }
     }
@@ -3380,12 +3379,13 @@ TARGET_v3 static void softmax_gemma3_few_v3(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gemma3_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 1023, 0) / 1024;
+    const int64_t first = max(query_start - 1023, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3417,7 +3417,8 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const k_norm_weight = call->params->k_norm_weight;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
@@ -3464,15 +3465,14 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
             store_v3(k_tile + d * 64 + i, (load_v3(k_tile + d * 64 + i) * t_1) * k_norm_weight[d]);
         }
     }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+        const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle4));
-            const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle5));
+            const wide_v3 angle3 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle3));
+            const wide_v3 angle4 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle4));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -3501,9 +3501,10 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3559,15 +3560,14 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
             store_v3(q_tile + d * 16 + i, (load_v3(q_tile + d * 16 + i) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+        const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 16 + i, cos_v3(&angle4));
-            const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 16 + i, sin_v3(&angle5));
+            const wide_v3 angle3 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 16 + i, cos_v3(&angle3));
+            const wide_v3 angle4 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 16 + i, sin_v3(&angle4));
         }
     }
     /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -3595,7 +3595,7 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 1023), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* score[j][i] = sum over d of k * query_2 */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query_2, score, v + j0 * v_row, v_row);
@@ -3603,14 +3603,14 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((i + (n_k - n_q)) + -1023) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-            const int64_t t_6 = n_k - n_q;
+        if ((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -1023) <= j) && (j <= (i + query_start)), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
-                const ints_v3 t_8 = t_7 + (-1023);
+                const ints_v3 t_5 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_6 = t_5 + (-1023);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_8 <= (j0 + j)) & ((j0 + j) <= t_7),
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <= t_5),
                         mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -3637,35 +3637,34 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_9 = load_v3(old_max + i);
-            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new10);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
+            const vec_v3 old_max_7 = load_v3(old_max + i);
+            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new8);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_12 = load_v3(row_max + i);
+            const vec_v3 row_max_10 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 16 + i);
-                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 16 + i, score_new13);
-                row_sum_in += score_new13;
+                const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
+                store_v3(score + j * 16 + i, score_new11);
+                row_sum_in += score_new11;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
+        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
             v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[2] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                const int64_t t_14 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
-                    in_region[i / 8] = __builtin_convertvector(((t_15 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_15),
+                    const ints_v3 t_12 = (i0 + i + lane_v3) + query_start;
+                    in_region[i / 8] = __builtin_convertvector(((t_12 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_12),
                         mask_v3);
                 }
                 add_seen_v3(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -3675,10 +3674,10 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_16 = load_v3(row_sum + i);
-        const mask_v3 t_17 = row_sum_16 == 0.0f;
+        const vec_v3 row_sum_13 = load_v3(row_sum + i);
+        const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 256; e++) {
-            store_v3(sum + e * 16 + i, pick_v3(t_17, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_16));
+            store_v3(sum + e * 16 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -3697,7 +3696,8 @@ TARGET_v3 APART void softmax_gemma3_extend_few_begin_v3(const struct call *call,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -3738,16 +3738,15 @@ TARGET_v3 APART void softmax_gemma3_extend_few_begin_v3(const struct call *call,
             store_v3(query + d * 64 + r, (load_v3(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_3 = ((r + lane_v3) % n_q) + t_2;
+        const ints_v3 t_2 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
-            const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle5));
+            const wide_v3 angle3 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle3));
+            const wide_v3 angle4 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle4));
         }
     }
     /* query_2 = ((query * query_cos) + ((query * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -3803,7 +3802,8 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3826,8 +3826,8 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 1023), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_2_turned * k */
         dot7_v3(rows, j1 - j0, query_2_turned, k + j0 * k_row, k_row, score);
@@ -3835,15 +3835,15 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -1023) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_6 = j0 + j + lane_v3;
+                const ints_v3 t_5 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_7 = (r % n_q) + n_k - n_q;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 1023) <=
-                        t_6) & (t_6 <= t_7), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                    const int64_t t_6 = (r % n_q) + query_start;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 1023) <=
+                        t_5) & (t_5 <= t_6), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3860,11 +3860,11 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_8 = load_v3(old_max + r);
-            const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(state_max + (chunk - chunk0) * 17536 + r));
-            store_v3(old_max + r, old_max_new9);
+            const vec_v3 old_max_7 = load_v3(old_max + r);
+            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(state_max + (chunk - chunk0) * 17536 + r));
+            store_v3(old_max + r, old_max_new8);
             store_v3(state_sum + (chunk - chunk0) * 17536 + r, load_v3(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3894,16 +3894,16 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
-            j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q - 1023;
-                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start - 1023;
+                const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_11 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
+                    const ints_v3 t_10 = j0 + j + lane_v3;
+                    in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v3);
                 }
                 add_seen_lanes_v3(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -3936,31 +3936,31 @@ TARGET_v3 APART void softmax_gemma3_extend_few_fold_v3(const struct call *call, 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_13 = load_v3(carried_max + r);
-            const vec_v3 before_max_new14 = carried_max_13;
-            const vec_v3 state_max_15 = load_v3(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_v3 carried_max_new16 = max_v3(load_v3(carried_max + r), state_max_15);
-            store_v3(carried_max + r, carried_max_new16);
-            const vec_v3 carried_factor_new17 = exp2_v3(before_max_new14 - carried_max_new16);
-            store_v3(carried_factor + r, carried_factor_new17);
-            const vec_v3 slot_factor_new18 = exp2_v3(state_max_15 - carried_max_new16);
-            store_v3(slot_factor + r, slot_factor_new18);
-            const vec_v3 carried_sum_19 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new17);
+            const vec_v3 carried_max_12 = load_v3(carried_max + r);
+            const vec_v3 before_max_new13 = carried_max_12;
+            const vec_v3 state_max_14 = load_v3(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_v3 carried_max_new15 = max_v3(load_v3(carried_max + r), state_max_14);
+            store_v3(carried_max + r, carried_max_new15);
+            const vec_v3 carried_factor_new16 = exp2_v3(before_max_new13 - carried_max_new15);
+            store_v3(carried_factor + r, carried_factor_new16);
+            const vec_v3 slot_factor_new17 = exp2_v3(state_max_14 - carried_max_new15);
+            store_v3(slot_factor + r, slot_factor_new17);
+            const vec_v3 carried_sum_18 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new16);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new18, splat_v3(1));
+                slot_factor_new17, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_20 = load_v3(carried + r * 272 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_v3(carried + r * 272 + e, carried_20 * carried_factor_21);
+                    const vec_v3 carried_19 = load_v3(carried + r * 272 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v3(carried + r * 272 + e, carried_19 * carried_factor_20);
                     store_v3(carried_compensation + r * 272 + e, load_v3(carried_compensation + r * 272 + e) *
-                        carried_factor_21);
+                        carried_factor_20);
                     add_v3(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_v3(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -3990,9 +3990,9 @@ TARGET_v3 APART void softmax_gemma3_extend_few_queries_v3(const struct call *cal
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_22 = carried_sum[r];
-                store_v3(result + r * 272 + e, (carried_sum_22 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 272 +
-                    e) / carried_sum_22);
+                const float carried_sum_21 = carried_sum[r];
+                store_v3(result + r * 272 + e, (carried_sum_21 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 272 +
+                    e) / carried_sum_21);
             }
         }
     }
@@ -4009,12 +4009,13 @@ TARGET_v3 static void softmax_gemma3_extend_few_v3(const struct call *call, int6
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_extend_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gemma3_extend_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 1023, 0) / 1024;
+    const int64_t first = max(query_start - 1023, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -4604,9 +4605,10 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4677,15 +4679,14 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
                 store_any(q_tile + d * 16 + i, (load_any(q_tile + d * 16 + i) * t_1) * q_norm_weight[d]);
             }
         }
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_2 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_3 = (i0 + i + lane_any) + t_2;
+            const ints_any t_2 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle4));
-                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle5));
+                const wide_any angle3 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle3));
+                const wide_any angle4 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle4));
             }
         }
         /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -4714,7 +4715,7 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 1023), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 96);
@@ -4733,8 +4734,8 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             }
             for (int64_t d = 0; d < 256; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_6 = load_any(k_tile + d * 96 + j);
-                    key_sum_in[vector] += k_tile_6 * k_tile_6;
+                    const vec_any k_tile_5 = load_any(k_tile + d * 96 + j);
+                    key_sum_in[vector] += k_tile_5 * k_tile_5;
                     if (d % 32 == 31) {
                         key_sum_in_whole[vector] += key_sum_in[vector];
                         key_sum_in[vector] = (vec_any){0};
@@ -4748,19 +4749,19 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
         }
         /* k_tile = (k_tile * (1.0f / sqrt((key_sum * 0.00390625f) + 1e-06f))) * k_norm.weight */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_7 = 1.0f / sqrt_any((load_any(key_sum + j) * 0.00390625f) + 1e-06f);
+            const vec_any t_6 = 1.0f / sqrt_any((load_any(key_sum + j) * 0.00390625f) + 1e-06f);
             for (int64_t d = 0; d < 256; d++) {
-                store_any(k_tile + d * 96 + j, (load_any(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]);
+                store_any(k_tile + d * 96 + j, (load_any(k_tile + d * 96 + j) * t_6) * k_norm_weight[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_8 = j0 + j + lane_any;
+            const ints_any t_7 = j0 + j + lane_any;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_any angle9 = __builtin_convertvector(t_8, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle9));
-                const wide_any angle10 = __builtin_convertvector(t_8, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle10));
+                const wide_any angle8 = __builtin_convertvector(t_7, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle8));
+                const wide_any angle9 = __builtin_convertvector(t_7, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle9));
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -4781,7 +4782,7 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 4096;
-            if (!(((i0 + n_k - n_q - 1023) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 1023) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key_2 * query_2 */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key_2, query_2, score);
@@ -4789,16 +4790,15 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -1023) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_11 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -1023) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_12 = (i0 + i + lane_any) + t_11;
-                    const ints_any t_13 = t_12 + (-1023);
+                    const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_11 = t_10 + (-1023);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_13 <= (j0 + j)) & ((j0 + j) <=
-                            t_12), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_11 <= (j0 + j)) & ((j0 + j) <=
+                            t_10), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -4826,35 +4826,34 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_14 = load_any(old_max + i);
-                const vec_any old_max_new15 = exp2_any(old_max_14 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new15);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new15);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new15);
+                const vec_any old_max_12 = load_any(old_max + i);
+                const vec_any old_max_new13 = exp2_any(old_max_12 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new13);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new13);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new13);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_17 = load_any(row_max + i);
+                const vec_any row_max_15 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_16 = load_any(score + j * 16 + i);
-                    const vec_any score_new18 = exp2_any(score_16 - row_max_17);
-                    store_any(score + j * 16 + i, score_new18);
-                    row_sum_in += score_new18;
+                    const vec_any score_14 = load_any(score + j * 16 + i);
+                    const vec_any score_new16 = exp2_any(score_14 - row_max_15);
+                    store_any(score + j * 16 + i, score_new16);
+                    row_sum_in += score_new16;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
-                v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_any(v +
+                j0 * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                    const int64_t t_19 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_20 = (i0 + i + lane_any) + t_19;
-                        in_region[i / 4] = __builtin_convertvector(((t_20 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_20),
+                        const ints_any t_17 = (i0 + i + lane_any) + query_start;
+                        in_region[i / 4] = __builtin_convertvector(((t_17 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_17),
                             mask_any);
                     }
                     add_seen_any(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -4870,11 +4869,11 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_21 = load_any(row_sum + i);
-                const mask_any t_22 = row_sum_21 == 0.0f;
+                const vec_any row_sum_18 = load_any(row_sum + i);
+                const mask_any t_19 = row_sum_18 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_22, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_21));
+                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_18));
                 }
             }
             /* out = result, transposed back */
@@ -4895,7 +4894,8 @@ APART void softmax_gemma3_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -4935,16 +4935,15 @@ APART void softmax_gemma3_few_begin_any(const struct call *call, int64_t task, c
             store_any(query + d * 64 + r, (load_any(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_3 = ((r + lane_any) % n_q) + t_2;
+        const ints_any t_2 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle4));
-            const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle5));
+            const wide_any angle3 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle3));
+            const wide_any angle4 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle4));
         }
     }
     /* query_2 = ((query * query_cos) + ((query * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -4998,7 +4997,8 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5027,8 +5027,8 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 1023), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 144);
@@ -5047,8 +5047,8 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
             }
             for (int64_t d = 0; d < 256; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_6 = load_any(k_tile + d * 144 + j);
-                    key_sum_in[vector] += k_tile_6 * k_tile_6;
+                    const vec_any k_tile_5 = load_any(k_tile + d * 144 + j);
+                    key_sum_in[vector] += k_tile_5 * k_tile_5;
                     if (d % 32 == 31) {
                         key_sum_in_whole[vector] += key_sum_in[vector];
                         key_sum_in[vector] = (vec_any){0};
@@ -5062,19 +5062,19 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
         }
         /* k_tile = (k_tile * (1.0f / sqrt((key_sum * 0.00390625f) + 1e-06f))) * k_norm.weight */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_7 = 1.0f / sqrt_any((load_any(key_sum + j) * 0.00390625f) + 1e-06f);
+            const vec_any t_6 = 1.0f / sqrt_any((load_any(key_sum + j) * 0.00390625f) + 1e-06f);
             for (int64_t d = 0; d < 256; d++) {
-                store_any(k_tile + d * 144 + j, (load_any(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]);
+                store_any(k_tile + d * 144 + j, (load_any(k_tile + d * 144 + j) * t_6) * k_norm_weight[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_8 = j0 + j + lane_any;
+            const ints_any t_7 = j0 + j + lane_any;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_any angle9 = __builtin_convertvector(t_8, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle9));
-                const wide_any angle10 = __builtin_convertvector(t_8, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle10));
+                const wide_any angle8 = __builtin_convertvector(t_7, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle8));
+                const wide_any angle9 = __builtin_convertvector(t_7, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle9));
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -5093,15 +5093,15 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -1023) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_11 = j0 + j + lane_any;
+                const ints_any t_10 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_12 = (r % n_q) + n_k - n_q;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 1023) <=
-                        t_11) & (t_11 <= t_12), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                    const int64_t t_11 = (r % n_q) + query_start;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 1023) <=
+                        t_10) & (t_10 <= t_11), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5118,11 +5118,11 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_13 = load_any(old_max + r);
-            const vec_any old_max_new14 = exp2_any(old_max_13 - load_any(state_max + (chunk - chunk0) * 17536 + r));
-            store_any(old_max + r, old_max_new14);
+            const vec_any old_max_12 = load_any(old_max + r);
+            const vec_any old_max_new13 = exp2_any(old_max_12 - load_any(state_max + (chunk - chunk0) * 17536 + r));
+            store_any(old_max + r, old_max_new13);
             store_any(state_sum + (chunk - chunk0) * 17536 + r, load_any(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new14);
+                old_max_new13);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5152,16 +5152,16 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
-            j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_15 = (r % n_q) + n_k - n_q - 1023;
-                const int64_t t_17 = (r % n_q) + n_k - n_q;
+                const int64_t t_14 = (r % n_q) + query_start - 1023;
+                const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_16 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_any);
+                    const ints_any t_15 = j0 + j + lane_any;
+                    in_region[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_any);
                 }
                 add_seen_lanes_any(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -5194,31 +5194,31 @@ APART void softmax_gemma3_few_fold_any(const struct call *call, int64_t task, co
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_18 = load_any(carried_max + r);
-            const vec_any before_max_new19 = carried_max_18;
-            const vec_any state_max_20 = load_any(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_any carried_max_new21 = max_any(load_any(carried_max + r), state_max_20);
-            store_any(carried_max + r, carried_max_new21);
-            const vec_any carried_factor_new22 = exp2_any(before_max_new19 - carried_max_new21);
-            store_any(carried_factor + r, carried_factor_new22);
-            const vec_any slot_factor_new23 = exp2_any(state_max_20 - carried_max_new21);
-            store_any(slot_factor + r, slot_factor_new23);
-            const vec_any carried_sum_24 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_24 * carried_factor_new22);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new22);
+            const vec_any carried_max_17 = load_any(carried_max + r);
+            const vec_any before_max_new18 = carried_max_17;
+            const vec_any state_max_19 = load_any(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_any carried_max_new20 = max_any(load_any(carried_max + r), state_max_19);
+            store_any(carried_max + r, carried_max_new20);
+            const vec_any carried_factor_new21 = exp2_any(before_max_new18 - carried_max_new20);
+            store_any(carried_factor + r, carried_factor_new21);
+            const vec_any slot_factor_new22 = exp2_any(state_max_19 - carried_max_new20);
+            store_any(slot_factor + r, slot_factor_new22);
+            const vec_any carried_sum_23 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new21);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new23, splat_any(1));
+                slot_factor_new22, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_25 = load_any(carried + r * 272 + e);
-                    const float carried_factor_26 = carried_factor[r];
-                    store_any(carried + r * 272 + e, carried_25 * carried_factor_26);
+                    const vec_any carried_24 = load_any(carried + r * 272 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    store_any(carried + r * 272 + e, carried_24 * carried_factor_25);
                     store_any(carried_compensation + r * 272 + e, load_any(carried_compensation + r * 272 + e) *
-                        carried_factor_26);
+                        carried_factor_25);
                     add_any(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_any(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_any(1));
                 }
@@ -5248,9 +5248,9 @@ APART void softmax_gemma3_few_queries_any(const struct call *call, int64_t task,
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_27 = carried_sum[r];
-                store_any(result + r * 272 + e, (carried_sum_27 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 272
-                    + e) / carried_sum_27);
+                const float carried_sum_26 = carried_sum[r];
+                store_any(result + r * 272 + e, (carried_sum_26 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 272
+                    + e) / carried_sum_26);
             }
         }
     }
@@ -5267,12 +5267,13 @@ static void softmax_gemma3_few_any(const struct call *call, int64_t task, struct
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gemma3_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 1023, 0) / 1024;
+    const int64_t first = max(query_start - 1023, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -5304,7 +5305,8 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const k_norm_weight = call->params->k_norm_weight;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
@@ -5351,15 +5353,14 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
             store_any(k_tile + d * 64 + i, (load_any(k_tile + d * 64 + i) * t_1) * k_norm_weight[d]);
         }
     }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_3 = (i0 + i + lane_any) + t_2;
+        const ints_any t_2 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle4));
-            const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle5));
+            const wide_any angle3 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle3));
+            const wide_any angle4 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle4));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -5388,9 +5389,10 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5446,15 +5448,14 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
             store_any(q_tile + d * 16 + i, (load_any(q_tile + d * 16 + i) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_3 = (i0 + i + lane_any) + t_2;
+        const ints_any t_2 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 16 + i, cos_any(&angle4));
-            const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 16 + i, sin_any(&angle5));
+            const wide_any angle3 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 16 + i, cos_any(&angle3));
+            const wide_any angle4 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 16 + i, sin_any(&angle4));
         }
     }
     /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -5482,7 +5483,7 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 1023), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* score[j][i] = sum over d of k * query_2 */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query_2, score, v + j0 * v_row, v_row);
@@ -5490,15 +5491,15 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((i + (n_k - n_q)) + -1023) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-            const int64_t t_6 = n_k - n_q;
+        if ((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -1023) <= j) && (j <= (i + query_start)), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_7 = (i0 + i + lane_any) + t_6;
-                const ints_any t_8 = t_7 + (-1023);
+                const ints_any t_5 = (i0 + i + lane_any) + query_start;
+                const ints_any t_6 = t_5 + (-1023);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_8 <= (j0 + j)) & ((j0 + j) <=
-                        t_7), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <=
+                        t_5), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5525,35 +5526,34 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_9 = load_any(old_max + i);
-            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new10);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
+            const vec_any old_max_7 = load_any(old_max + i);
+            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new8);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_12 = load_any(row_max + i);
+            const vec_any row_max_10 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 16 + i);
-                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 16 + i, score_new13);
-                row_sum_in += score_new13;
+                const vec_any score_9 = load_any(score + j * 16 + i);
+                const vec_any score_new11 = exp2_any(score_9 - row_max_10);
+                store_any(score + j * 16 + i, score_new11);
+                row_sum_in += score_new11;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 1024)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
             v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[4] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                const int64_t t_14 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_15 = (i0 + i + lane_any) + t_14;
-                    in_region[i / 4] = __builtin_convertvector(((t_15 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_15),
+                    const ints_any t_12 = (i0 + i + lane_any) + query_start;
+                    in_region[i / 4] = __builtin_convertvector(((t_12 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_12),
                         mask_any);
                 }
                 add_seen_any(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -5563,10 +5563,10 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_16 = load_any(row_sum + i);
-        const mask_any t_17 = row_sum_16 == 0.0f;
+        const vec_any row_sum_13 = load_any(row_sum + i);
+        const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 256; e++) {
-            store_any(sum + e * 16 + i, pick_any(t_17, splat_any(0.0f), load_any(sum + e * 16 + i) / row_sum_16));
+            store_any(sum + e * 16 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 16 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -5585,7 +5585,8 @@ APART void softmax_gemma3_extend_few_begin_any(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const q_norm_weight = call->params->q_norm_weight;
@@ -5626,16 +5627,15 @@ APART void softmax_gemma3_extend_few_begin_any(const struct call *call, int64_t 
             store_any(query + d * 64 + r, (load_any(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
         }
     }
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_3 = ((r + lane_any) % n_q) + t_2;
+        const ints_any t_2 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle4));
-            const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle5));
+            const wide_any angle3 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle3));
+            const wide_any angle4 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle4));
         }
     }
     /* query_2 = ((query * query_cos) + ((query * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
@@ -5691,7 +5691,8 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5714,8 +5715,8 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 1023), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end;
-        j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_2_turned * k */
         dot7_any(rows, j1 - j0, query_2_turned, k + j0 * k_row, k_row, score);
@@ -5723,15 +5724,15 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -1023) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_6 = j0 + j + lane_any;
+                const ints_any t_5 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_7 = (r % n_q) + n_k - n_q;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 1023) <=
-                        t_6) & (t_6 <= t_7), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                    const int64_t t_6 = (r % n_q) + query_start;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 1023) <=
+                        t_5) & (t_5 <= t_6), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5748,11 +5749,11 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_8 = load_any(old_max + r);
-            const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(state_max + (chunk - chunk0) * 17536 + r));
-            store_any(old_max + r, old_max_new9);
+            const vec_any old_max_7 = load_any(old_max + r);
+            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(state_max + (chunk - chunk0) * 17536 + r));
+            store_any(old_max + r, old_max_new8);
             store_any(state_sum + (chunk - chunk0) * 17536 + r, load_any(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5782,16 +5783,16 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 1024)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
-            j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q - 1023;
-                const int64_t t_12 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start - 1023;
+                const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_11 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
+                    const ints_any t_10 = j0 + j + lane_any;
+                    in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_any);
                 }
                 add_seen_lanes_any(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -5824,31 +5825,31 @@ APART void softmax_gemma3_extend_few_fold_any(const struct call *call, int64_t t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_13 = load_any(carried_max + r);
-            const vec_any before_max_new14 = carried_max_13;
-            const vec_any state_max_15 = load_any(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_any carried_max_new16 = max_any(load_any(carried_max + r), state_max_15);
-            store_any(carried_max + r, carried_max_new16);
-            const vec_any carried_factor_new17 = exp2_any(before_max_new14 - carried_max_new16);
-            store_any(carried_factor + r, carried_factor_new17);
-            const vec_any slot_factor_new18 = exp2_any(state_max_15 - carried_max_new16);
-            store_any(slot_factor + r, slot_factor_new18);
-            const vec_any carried_sum_19 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new17);
+            const vec_any carried_max_12 = load_any(carried_max + r);
+            const vec_any before_max_new13 = carried_max_12;
+            const vec_any state_max_14 = load_any(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_any carried_max_new15 = max_any(load_any(carried_max + r), state_max_14);
+            store_any(carried_max + r, carried_max_new15);
+            const vec_any carried_factor_new16 = exp2_any(before_max_new13 - carried_max_new15);
+            store_any(carried_factor + r, carried_factor_new16);
+            const vec_any slot_factor_new17 = exp2_any(state_max_14 - carried_max_new15);
+            store_any(slot_factor + r, slot_factor_new17);
+            const vec_any carried_sum_18 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new16);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new18, splat_any(1));
+                slot_factor_new17, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_20 = load_any(carried + r * 272 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_any(carried + r * 272 + e, carried_20 * carried_factor_21);
+                    const vec_any carried_19 = load_any(carried + r * 272 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_any(carried + r * 272 + e, carried_19 * carried_factor_20);
                     store_any(carried_compensation + r * 272 + e, load_any(carried_compensation + r * 272 + e) *
-                        carried_factor_21);
+                        carried_factor_20);
                     add_any(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_any(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_any(1));
                 }
@@ -5878,9 +5879,9 @@ APART void softmax_gemma3_extend_few_queries_any(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_22 = carried_sum[r];
-                store_any(result + r * 272 + e, (carried_sum_22 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 272
-                    + e) / carried_sum_22);
+                const float carried_sum_21 = carried_sum[r];
+                store_any(result + r * 272 + e, (carried_sum_21 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 272
+                    + e) / carried_sum_21);
             }
         }
     }
@@ -5897,12 +5898,13 @@ static void softmax_gemma3_extend_few_any(const struct call *call, int64_t task,
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_extend_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gemma3_extend_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 1023, 0) / 1024;
+    const int64_t first = max(query_start - 1023, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -5931,6 +5933,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -6053,6 +6056,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_gemma3_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -6145,9 +6172,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_gemma3_forward(const struct attn_problem *problem, const struct softmax_gemma3_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -6156,13 +6180,14 @@ int softmax_gemma3_forward(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 256, 256, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -6185,7 +6210,6 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -6210,16 +6234,12 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {256 * (int64_t)sizeof(float), 256 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
-    (void)key_heads;
     return of_array[array];
 }
 
@@ -6264,7 +6284,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -6351,31 +6371,28 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 3;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x4e818766caa11e77);
+    header->fingerprint = UINT64_C(0xbc489fc0db503d72);
     header->dtype = ATTN_F32;
     header->head_dim = 256;
     header->value_dim = 256;
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
     header->rows = 2046 + header->rewind;
     header->read_back = 1023;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 256, 256, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -6396,8 +6413,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -6514,7 +6530,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -6611,8 +6627,7 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     set_rows(&keys, from);
     keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
-    keys.sharing = 1;
+    keys.p.heads = keys.p.kv_heads;
     keys.p.n_q = n;
     keys.p.n_k = length + n;
     if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
@@ -6693,6 +6708,7 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
@@ -6701,7 +6717,6 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     int error = attn_problem_check(&new_tokens, 256, 256, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;

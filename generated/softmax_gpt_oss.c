@@ -12,13 +12,14 @@
      x4 [j t] = cos(j * rope_theta)
      x5 [j t] = sin(j * rope_theta)
      x6 [b g j d] = k * x4[j, d % 32] + k[b, g, j, d < 32 ? d + 32 : d + -32] * x5[j, d % 32] * (d < 32 ? -1 : 1)
-     x7 [i t] = cos((i + n_k - n_q) * rope_theta)
-     x8 [i t] = sin((i + n_k - n_q) * rope_theta)
-     x9 [b g m i d] = q * x7[i, d % 32] + q[b, g, m, i, d < 32 ? d + 32 : d + -32] * x8[i, d % 32] * (d < 32 ? -1 : 1)
+     x7 [b i t] = cos((i + query_start) * rope_theta)
+     x8 [b i t] = sin((i + query_start) * rope_theta)
+     x9 [b g m i d] = q * x7[b, i, d % 32] + q[b, g, m, i, d < 32 ? d + 32 : d + -32] * x8[b, i,
+     d % 32] * (d < 32 ? -1 : 1)
      x10 [b g m i j] = sum over d of x9 * x6
      x11 [b g m i j] = exp(x10 * 0.125)
-     x12 [b g m i] = sum over j of x11 if i + n_k - n_q + -127 <= j && j <= i + n_k - n_q
-     x13 [b g m i e] = sum over j of x11 * v if i + n_k - n_q + -127 <= j && j <= i + n_k - n_q
+     x12 [b g m i] = sum over j of x11 if i + query_start + -127 <= j && j <= i + query_start
+     x13 [b g m i e] = sum over j of x11 * v if i + query_start + -127 <= j && j <= i + query_start
      sink [g m], learned parameter
      x15 [b g m i e] = x12 + exp(sink) == 0 ? 0 : x13 / (x12 + exp(sink))
      out = x15
@@ -102,9 +103,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_gpt_oss_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dsink_array;
@@ -854,9 +852,10 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -893,15 +892,14 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -930,7 +928,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
@@ -938,12 +936,12 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 48 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 48 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 48 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 48 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -964,7 +962,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
@@ -972,16 +970,15 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
-                    const ints_v4 t_9 = t_8 + (-127);
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_7 = t_6 + (-127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1009,35 +1006,34 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_10 = load_v4(old_max + i);
-                const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new11);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+                const vec_v4 old_max_8 = load_v4(old_max + i);
+                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new9);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_13 = load_v4(row_max + i);
+                const vec_v4 row_max_11 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_12 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
-                    store_v4(score + j * 32 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
+                    store_v4(score + j * 32 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
-                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0
+                * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                        in_region[i / 16] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
+                        in_region[i / 16] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
                             mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
@@ -1054,28 +1050,28 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_18 = sink_array[0] * 1.442695f;
+            const float t_15 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_17 = load_v4(row_max + i);
-                const vec_v4 t_19 = max_nan_v4(row_max_17, splat_v4(t_18));
-                const vec_v4 t_20 = exp2_v4(row_max_17 - t_19);
-                const vec_v4 t_21 = (load_v4(row_sum + i) * t_20) + exp2_v4(t_18 - t_19);
-                const mask_v4 t_22 = t_21 == 0.0f;
+                const vec_v4 row_max_14 = load_v4(row_max + i);
+                const vec_v4 t_16 = max_nan_v4(row_max_14, splat_v4(t_15));
+                const vec_v4 t_17 = exp2_v4(row_max_14 - t_16);
+                const vec_v4 t_18 = (load_v4(row_sum + i) * t_17) + exp2_v4(t_15 - t_16);
+                const mask_v4 t_19 = t_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_22, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) / t_21) * t_20));
+                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) / t_18) * t_17));
                 }
             }
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_24 = sink_array[0] * 1.442695f;
+                const float t_21 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_23 = load_v4(row_max + i);
-                    const vec_v4 t_25 = max_nan_v4(row_max_23, splat_v4(t_24));
-                    const vec_v4 t_26 = (load_v4(row_sum + i) * exp2_v4(row_max_23 - t_25)) + exp2_v4(t_24 - t_25);
-                    store_v4(query_scale + i, pick_v4(t_26 == 0.0f, splat_v4(0.0f),
-                        (log_v4(t_26) + (t_25 * 0.6931472f)) * 1.442695f));
+                    const vec_v4 row_max_20 = load_v4(row_max + i);
+                    const vec_v4 t_22 = max_nan_v4(row_max_20, splat_v4(t_21));
+                    const vec_v4 t_23 = (load_v4(row_sum + i) * exp2_v4(row_max_20 - t_22)) + exp2_v4(t_21 - t_22);
+                    store_v4(query_scale + i, pick_v4(t_23 == 0.0f, splat_v4(0.0f),
+                        (log_v4(t_23) + (t_22 * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -1101,7 +1097,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -1112,16 +1109,15 @@ TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -1175,7 +1171,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1202,7 +1199,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1210,12 +1208,12 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -1234,15 +1232,15 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_7 = j0 + j + lane_v4;
+                const ints_v4 t_6 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_8 = (r % n_q) + n_k - n_q;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_7)
-                        & (t_7 <= t_8), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_6) & (t_6 <= t_7), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1259,11 +1257,11 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_9 = load_v4(old_max + r);
-            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new10);
+            const vec_v4 old_max_8 = load_v4(old_max + r);
+            const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new9);
             store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new10);
+                old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1293,16 +1291,16 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
-            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
-                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                const int64_t t_10 = (r % n_q) + query_start - 127;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_12 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
+                    const ints_v4 t_11 = j0 + j + lane_v4;
+                    in_region[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -1335,31 +1333,31 @@ TARGET_v4 APART void softmax_gpt_oss_few_fold_v4(const struct call *call, int64_
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_14 = load_v4(carried_max + r);
-            const vec_v4 before_max_new15 = carried_max_14;
-            const vec_v4 state_max_16 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new17 = max_v4(load_v4(carried_max + r), state_max_16);
-            store_v4(carried_max + r, carried_max_new17);
-            const vec_v4 carried_factor_new18 = exp2_v4(before_max_new15 - carried_max_new17);
-            store_v4(carried_factor + r, carried_factor_new18);
-            const vec_v4 slot_factor_new19 = exp2_v4(state_max_16 - carried_max_new17);
-            store_v4(slot_factor + r, slot_factor_new19);
-            const vec_v4 carried_sum_20 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new18);
+            const vec_v4 carried_max_13 = load_v4(carried_max + r);
+            const vec_v4 before_max_new14 = carried_max_13;
+            const vec_v4 state_max_15 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new16 = max_v4(load_v4(carried_max + r), state_max_15);
+            store_v4(carried_max + r, carried_max_new16);
+            const vec_v4 carried_factor_new17 = exp2_v4(before_max_new14 - carried_max_new16);
+            store_v4(carried_factor + r, carried_factor_new17);
+            const vec_v4 slot_factor_new18 = exp2_v4(state_max_15 - carried_max_new16);
+            store_v4(slot_factor + r, slot_factor_new18);
+            const vec_v4 carried_sum_19 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new17);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new19, splat_v4(1));
+                slot_factor_new18, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_21 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_22 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_21 * carried_factor_22);
+                    const vec_v4 carried_20 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_20 * carried_factor_21);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_22);
+                        carried_factor_21);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1392,13 +1390,13 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
-            const float carried_max_23 = carried_max[r];
-            const float t_24 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
-            const float t_26 = exp2f(carried_max_23 - t_25);
-            const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
-            store_v4(result + r * 64 + e, (t_27 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_27) *
-                t_26);
+            const float carried_max_22 = carried_max[r];
+            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
+            const float t_25 = exp2f(carried_max_22 - t_24);
+            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
+            store_v4(result + r * 64 + e, (t_26 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_26) *
+                t_25);
         }
     }
     /* out = result */
@@ -1414,12 +1412,13 @@ TARGET_v4 static void softmax_gpt_oss_few_v4(const struct call *call, int64_t ta
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gpt_oss_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gpt_oss_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t first = max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1453,9 +1452,10 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
@@ -1483,15 +1483,14 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -1511,7 +1510,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
@@ -1519,12 +1518,12 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 48 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 48 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 48 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 48 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -1543,7 +1542,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
@@ -1551,16 +1550,15 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
-                    const ints_v4 t_9 = t_8 + (-127);
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_7 = t_6 + (-127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1588,21 +1586,21 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_10 = load_v4(old_max + i);
-                const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new11);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+                const vec_v4 old_max_8 = load_v4(old_max + i);
+                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new9);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_13 = load_v4(row_max + i);
+                const vec_v4 row_max_11 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_12 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
-                    store_v4(score + j * 32 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
+                    store_v4(score + j * 32 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -1615,13 +1613,13 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_16 = sink_array[0] * 1.442695f;
+            const float t_14 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_15 = load_v4(row_max + i);
-                const vec_v4 t_17 = max_nan_v4(row_max_15, splat_v4(t_16));
-                const vec_v4 t_18 = (load_v4(row_sum + i) * exp2_v4(row_max_15 - t_17)) + exp2_v4(t_16 - t_17);
-                store_v4(result + i, pick_v4(t_18 == 0.0f, splat_v4(0.0f),
-                    (log_v4(t_18) + (t_17 * 0.6931472f)) * 1.442695f));
+                const vec_v4 row_max_13 = load_v4(row_max + i);
+                const vec_v4 t_15 = max_nan_v4(row_max_13, splat_v4(t_14));
+                const vec_v4 t_16 = (load_v4(row_sum + i) * exp2_v4(row_max_13 - t_15)) + exp2_v4(t_14 - t_15);
+                store_v4(result + i, pick_v4(t_16 == 0.0f, splat_v4(0.0f),
+                    (log_v4(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
             }
             /* saved_0 = result */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -1691,10 +1689,11 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     const int64_t tiles = (n_k + 256 - 1) / 256, j0 = task % tiles * 256, j1 = min(j0 + 256, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1804,21 +1803,20 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = min(n_q, j1 + n_q - n_k + 127); i0 < i_end; i0 += 144) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-            /* key_cos = cos((i + (n_k - n_q)) * rope_theta); key_sin = sin((i + (n_k - n_q)) * rope_theta) */
-            const int64_t t_4 = n_k - n_q;
+            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
                 for (int64_t t = 0; t < 32; t++) {
-                    const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-                    store_v4(key_cos + t * 144 + i, cos_v4(&angle6));
-                    const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-                    store_v4(key_sin + t * 144 + i, sin_v4(&angle7));
+                    const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                    store_v4(key_cos + t * 144 + i, cos_v4(&angle5));
+                    const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                    store_v4(key_sin + t * 144 + i, sin_v4(&angle6));
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -1845,33 +1843,33 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
                         + i)])));
                 }
             }
-            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, 0.0f) */
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_8 = j0 + j + lane_v4;
+                    const ints_v4 t_7 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const int64_t t_9 = (i0 + i) + n_k - n_q;
-                        store_v4(score + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + n_k - n_q - 127) <=
-                            t_8) & (t_8 <= t_9), mask_v4), load_v4(score + i * 272 + j), splat_v4(0.0f)));
+                        const int64_t t_8 = (i0 + i) + query_start;
+                        store_v4(score + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + query_start - 127) <=
+                            t_7) & (t_7 <= t_8), mask_v4), load_v4(score + i * 272 + j), splat_v4(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v4(dout +
-                    m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[16] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_12 = (i0 + i) + n_k - n_q;
+                        const int64_t t_9 = (i0 + i) + query_start - 127;
+                        const int64_t t_11 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_11 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
+                            const ints_v4 t_10 = j0 + j + lane_v4;
+                            in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v4);
                         }
                         add_seen_v4(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                             score + i * 272, in_region, j1 - j0);
@@ -1891,16 +1889,16 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
                     }
                 }
             }
-            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
-                */
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
                 if (dk || sum_0) {
-                    /* score_2 = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score_2, 0.0f) */
+                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_13 = j0 + j + lane_v4;
+                        const ints_v4 t_12 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_14 = (i0 + i) + n_k - n_q;
-                            store_v4(score_2 + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + n_k - n_q -
-                                127) <= t_13) & (t_13 <= t_14), mask_v4), load_v4(score_2 + i * 272 + j),
+                            const int64_t t_13 = (i0 + i) + query_start;
+                            store_v4(score_2 + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + query_start -
+                                127) <= t_12) & (t_12 <= t_13), mask_v4), load_v4(score_2 + i * 272 + j),
                                 splat_v4(0.0f)));
                         }
                     }
@@ -1909,17 +1907,17 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
             if (sum_0) {
                 /* sum_0[i][d] += sum over j of score_2 * query_turned */
                 await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) &&
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
                     !finite_v4(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
                     them */
                     dot10_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[16] = {0};
-                        const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_17 = (i0 + i) + n_k - n_q;
+                        const int64_t t_14 = (i0 + i) + query_start - 127;
+                        const int64_t t_16 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_16 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v4);
+                            const ints_v4 t_15 = j0 + j + lane_v4;
+                            in_region[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_v4);
                         }
                         add_seen_lanes_v4(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
                             query_turned, 64, j1 - j0, in_region);
@@ -1930,17 +1928,17 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of key * score_2 */
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v4(key,
-                    144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !finite_v4(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot12_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[16] = {0};
                         if (finite_v4(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_20 = (i0 + i) + n_k - n_q;
+                        const int64_t t_17 = (i0 + i) + query_start - 127;
+                        const int64_t t_19 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_19 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v4);
+                            const ints_v4 t_18 = j0 + j + lane_v4;
+                            in_region[j / 16] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), mask_v4);
                         }
                         add_seen_v4(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, in_region, j1 - j0);
                     }
@@ -2072,6 +2070,7 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -2083,15 +2082,14 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
@@ -2168,7 +2166,8 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -2180,15 +2179,14 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
     transpose_v4(k + i0 * k_row, k_row, i1 - i0, 64, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -2217,9 +2215,10 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2241,15 +2240,14 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -2277,7 +2275,7 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* score[j][i] = sum over d of k * query */
         dot14_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -2285,14 +2283,14 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
-                const ints_v4 t_6 = t_5 + (-127);
+                const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_4 = t_3 + (-127);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <= t_5),
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 + j) <= t_3),
                         mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -2319,35 +2317,34 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_7 = load_v4(old_max + i);
-            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new8);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
+            const vec_v4 old_max_5 = load_v4(old_max + i);
+            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new6);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_10 = load_v4(row_max + i);
+            const vec_v4 row_max_8 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_9 = load_v4(score + j * 32 + i);
-                const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
-                store_v4(score + j * 32 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_v4 score_7 = load_v4(score + j * 32 + i);
+                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
+                store_v4(score + j * 32 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
+        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[2] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
-                    in_region[i / 16] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
+                    const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                    in_region[i / 16] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
                         mask_v4);
                 }
                 add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
@@ -2357,15 +2354,15 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
        sink * 1.44269 ... */
-    const float t_15 = sink_array[0] * 1.442695f;
+    const float t_12 = sink_array[0] * 1.442695f;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_max_14 = load_v4(row_max + i);
-        const vec_v4 t_16 = max_nan_v4(row_max_14, splat_v4(t_15));
-        const vec_v4 t_17 = exp2_v4(row_max_14 - t_16);
-        const vec_v4 t_18 = (load_v4(row_sum + i) * t_17) + exp2_v4(t_15 - t_16);
-        const mask_v4 t_19 = t_18 == 0.0f;
+        const vec_v4 row_max_11 = load_v4(row_max + i);
+        const vec_v4 t_13 = max_nan_v4(row_max_11, splat_v4(t_12));
+        const vec_v4 t_14 = exp2_v4(row_max_11 - t_13);
+        const vec_v4 t_15 = (load_v4(row_sum + i) * t_14) + exp2_v4(t_12 - t_13);
+        const mask_v4 t_16 = t_15 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 32 + i, pick_v4(t_19, splat_v4(0.0f), (load_v4(sum + e * 32 + i) / t_18) * t_17));
+            store_v4(sum + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), (load_v4(sum + e * 32 + i) / t_15) * t_14));
         }
     }
     /* out = sum, transposed back */
@@ -2384,7 +2381,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -2396,16 +2394,15 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -2461,7 +2458,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2484,7 +2482,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot15_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2492,15 +2491,15 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_4 = j0 + j + lane_v4;
+                const ints_v4 t_3 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_5 = (r % n_q) + n_k - n_q;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_4)
-                        & (t_4 <= t_5), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                    const int64_t t_4 = (r % n_q) + query_start;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_3) & (t_3 <= t_4), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -2517,11 +2516,11 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_6 = load_v4(old_max + r);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new7);
+            const vec_v4 old_max_5 = load_v4(old_max + r);
+            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new6);
             store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new7);
+                old_max_new6);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2551,16 +2550,16 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
-            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_7 = (r % n_q) + query_start - 127;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_9 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v4);
+                    const ints_v4 t_8 = j0 + j + lane_v4;
+                    in_region[j / 16] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -2593,31 +2592,31 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_fold_v4(const struct call *call,
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_11 = load_v4(carried_max + r);
-            const vec_v4 before_max_new12 = carried_max_11;
-            const vec_v4 state_max_13 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new14 = max_v4(load_v4(carried_max + r), state_max_13);
-            store_v4(carried_max + r, carried_max_new14);
-            const vec_v4 carried_factor_new15 = exp2_v4(before_max_new12 - carried_max_new14);
-            store_v4(carried_factor + r, carried_factor_new15);
-            const vec_v4 slot_factor_new16 = exp2_v4(state_max_13 - carried_max_new14);
-            store_v4(slot_factor + r, slot_factor_new16);
-            const vec_v4 carried_sum_17 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_v4 carried_max_10 = load_v4(carried_max + r);
+            const vec_v4 before_max_new11 = carried_max_10;
+            const vec_v4 state_max_12 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new13 = max_v4(load_v4(carried_max + r), state_max_12);
+            store_v4(carried_max + r, carried_max_new13);
+            const vec_v4 carried_factor_new14 = exp2_v4(before_max_new11 - carried_max_new13);
+            store_v4(carried_factor + r, carried_factor_new14);
+            const vec_v4 slot_factor_new15 = exp2_v4(state_max_12 - carried_max_new13);
+            store_v4(slot_factor + r, slot_factor_new15);
+            const vec_v4 carried_sum_16 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new14);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new16, splat_v4(1));
+                slot_factor_new15, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_18 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_18 * carried_factor_19);
+                    const vec_v4 carried_17 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_17 * carried_factor_18);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -2650,13 +2649,13 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
-            const float carried_max_20 = carried_max[r];
-            const float t_21 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
-            const float t_23 = exp2f(carried_max_20 - t_22);
-            const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
-            store_v4(result + r * 64 + e, (t_24 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_24) *
-                t_23);
+            const float carried_max_19 = carried_max[r];
+            const float t_20 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_21 = (carried_max_19 > t_20 || carried_max_19 != carried_max_19 ? carried_max_19 : t_20);
+            const float t_22 = exp2f(carried_max_19 - t_21);
+            const float t_23 = (carried_sum[r] * t_22) + exp2f(t_20 - t_21);
+            store_v4(result + r * 64 + e, (t_23 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_23) *
+                t_22);
         }
     }
     /* out = result */
@@ -2672,12 +2671,13 @@ TARGET_v4 static void softmax_gpt_oss_extend_few_v4(const struct call *call, int
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gpt_oss_extend_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gpt_oss_extend_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t first = max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3332,9 +3332,10 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3371,15 +3372,14 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -3408,7 +3408,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
@@ -3416,12 +3416,12 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 48 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 48 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 48 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 48 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -3442,7 +3442,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
@@ -3450,16 +3450,15 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
-                    const ints_v3 t_9 = t_8 + (-127);
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_7 = t_6 + (-127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -3487,35 +3486,34 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_10 = load_v3(old_max + i);
-                const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new11);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+                const vec_v3 old_max_8 = load_v3(old_max + i);
+                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new9);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_13 = load_v3(row_max + i);
+                const vec_v3 row_max_11 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_12 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
-                    store_v3(score + j * 16 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
+                    store_v3(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
-                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0
+                * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
-                        in_region[i / 8] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
+                        in_region[i / 8] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
                             mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -3532,28 +3530,28 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_18 = sink_array[0] * 1.442695f;
+            const float t_15 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_17 = load_v3(row_max + i);
-                const vec_v3 t_19 = max_nan_v3(row_max_17, splat_v3(t_18));
-                const vec_v3 t_20 = exp2_v3(row_max_17 - t_19);
-                const vec_v3 t_21 = (load_v3(row_sum + i) * t_20) + exp2_v3(t_18 - t_19);
-                const mask_v3 t_22 = t_21 == 0.0f;
+                const vec_v3 row_max_14 = load_v3(row_max + i);
+                const vec_v3 t_16 = max_nan_v3(row_max_14, splat_v3(t_15));
+                const vec_v3 t_17 = exp2_v3(row_max_14 - t_16);
+                const vec_v3 t_18 = (load_v3(row_sum + i) * t_17) + exp2_v3(t_15 - t_16);
+                const mask_v3 t_19 = t_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_22, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) / t_21) * t_20));
+                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) / t_18) * t_17));
                 }
             }
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_24 = sink_array[0] * 1.442695f;
+                const float t_21 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_23 = load_v3(row_max + i);
-                    const vec_v3 t_25 = max_nan_v3(row_max_23, splat_v3(t_24));
-                    const vec_v3 t_26 = (load_v3(row_sum + i) * exp2_v3(row_max_23 - t_25)) + exp2_v3(t_24 - t_25);
-                    store_v3(query_scale + i, pick_v3(t_26 == 0.0f, splat_v3(0.0f),
-                        (log_v3(t_26) + (t_25 * 0.6931472f)) * 1.442695f));
+                    const vec_v3 row_max_20 = load_v3(row_max + i);
+                    const vec_v3 t_22 = max_nan_v3(row_max_20, splat_v3(t_21));
+                    const vec_v3 t_23 = (load_v3(row_sum + i) * exp2_v3(row_max_20 - t_22)) + exp2_v3(t_21 - t_22);
+                    store_v3(query_scale + i, pick_v3(t_23 == 0.0f, splat_v3(0.0f),
+                        (log_v3(t_23) + (t_22 * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -3579,7 +3577,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -3590,16 +3589,15 @@ TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -3653,7 +3651,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3680,7 +3679,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -3688,12 +3688,12 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -3712,15 +3712,15 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_7 = j0 + j + lane_v3;
+                const ints_v3 t_6 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_8 = (r % n_q) + n_k - n_q;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_7)
-                        & (t_7 <= t_8), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_6) & (t_6 <= t_7), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3737,11 +3737,11 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_9 = load_v3(old_max + r);
-            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new10);
+            const vec_v3 old_max_8 = load_v3(old_max + r);
+            const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new9);
             store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new10);
+                old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3771,16 +3771,16 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
-            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
-                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                const int64_t t_10 = (r % n_q) + query_start - 127;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_12 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
+                    const ints_v3 t_11 = j0 + j + lane_v3;
+                    in_region[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -3813,31 +3813,31 @@ TARGET_v3 APART void softmax_gpt_oss_few_fold_v3(const struct call *call, int64_
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_14 = load_v3(carried_max + r);
-            const vec_v3 before_max_new15 = carried_max_14;
-            const vec_v3 state_max_16 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new17 = max_v3(load_v3(carried_max + r), state_max_16);
-            store_v3(carried_max + r, carried_max_new17);
-            const vec_v3 carried_factor_new18 = exp2_v3(before_max_new15 - carried_max_new17);
-            store_v3(carried_factor + r, carried_factor_new18);
-            const vec_v3 slot_factor_new19 = exp2_v3(state_max_16 - carried_max_new17);
-            store_v3(slot_factor + r, slot_factor_new19);
-            const vec_v3 carried_sum_20 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new18);
+            const vec_v3 carried_max_13 = load_v3(carried_max + r);
+            const vec_v3 before_max_new14 = carried_max_13;
+            const vec_v3 state_max_15 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new16 = max_v3(load_v3(carried_max + r), state_max_15);
+            store_v3(carried_max + r, carried_max_new16);
+            const vec_v3 carried_factor_new17 = exp2_v3(before_max_new14 - carried_max_new16);
+            store_v3(carried_factor + r, carried_factor_new17);
+            const vec_v3 slot_factor_new18 = exp2_v3(state_max_15 - carried_max_new16);
+            store_v3(slot_factor + r, slot_factor_new18);
+            const vec_v3 carried_sum_19 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new17);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new19, splat_v3(1));
+                slot_factor_new18, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_21 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_22 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_21 * carried_factor_22);
+                    const vec_v3 carried_20 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_20 * carried_factor_21);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_22);
+                        carried_factor_21);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -3870,13 +3870,13 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
-            const float carried_max_23 = carried_max[r];
-            const float t_24 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
-            const float t_26 = exp2f(carried_max_23 - t_25);
-            const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
-            store_v3(result + r * 64 + e, (t_27 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_27) *
-                t_26);
+            const float carried_max_22 = carried_max[r];
+            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
+            const float t_25 = exp2f(carried_max_22 - t_24);
+            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
+            store_v3(result + r * 64 + e, (t_26 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_26) *
+                t_25);
         }
     }
     /* out = result */
@@ -3892,12 +3892,13 @@ TARGET_v3 static void softmax_gpt_oss_few_v3(const struct call *call, int64_t ta
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gpt_oss_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gpt_oss_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t first = max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3931,9 +3932,10 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
@@ -3961,15 +3963,14 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -3989,7 +3990,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
@@ -3997,12 +3998,12 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 48 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 48 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 48 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 48 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -4021,7 +4022,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
@@ -4029,16 +4030,15 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
-                    const ints_v3 t_9 = t_8 + (-127);
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_7 = t_6 + (-127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -4066,21 +4066,21 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_10 = load_v3(old_max + i);
-                const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new11);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+                const vec_v3 old_max_8 = load_v3(old_max + i);
+                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new9);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_13 = load_v3(row_max + i);
+                const vec_v3 row_max_11 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_12 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
-                    store_v3(score + j * 16 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
+                    store_v3(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -4093,13 +4093,13 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_16 = sink_array[0] * 1.442695f;
+            const float t_14 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_15 = load_v3(row_max + i);
-                const vec_v3 t_17 = max_nan_v3(row_max_15, splat_v3(t_16));
-                const vec_v3 t_18 = (load_v3(row_sum + i) * exp2_v3(row_max_15 - t_17)) + exp2_v3(t_16 - t_17);
-                store_v3(result + i, pick_v3(t_18 == 0.0f, splat_v3(0.0f),
-                    (log_v3(t_18) + (t_17 * 0.6931472f)) * 1.442695f));
+                const vec_v3 row_max_13 = load_v3(row_max + i);
+                const vec_v3 t_15 = max_nan_v3(row_max_13, splat_v3(t_14));
+                const vec_v3 t_16 = (load_v3(row_sum + i) * exp2_v3(row_max_13 - t_15)) + exp2_v3(t_14 - t_15);
+                store_v3(result + i, pick_v3(t_16 == 0.0f, splat_v3(0.0f),
+                    (log_v3(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
             }
             /* saved_0 = result */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -4169,10 +4169,11 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     const int64_t tiles = (n_k + 256 - 1) / 256, j0 = task % tiles * 256, j1 = min(j0 + 256, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4282,21 +4283,20 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = min(n_q, j1 + n_q - n_k + 127); i0 < i_end; i0 += 144) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-            /* key_cos = cos((i + (n_k - n_q)) * rope_theta); key_sin = sin((i + (n_k - n_q)) * rope_theta) */
-            const int64_t t_4 = n_k - n_q;
+            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
                 for (int64_t t = 0; t < 32; t++) {
-                    const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-                    store_v3(key_cos + t * 144 + i, cos_v3(&angle6));
-                    const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-                    store_v3(key_sin + t * 144 + i, sin_v3(&angle7));
+                    const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                    store_v3(key_cos + t * 144 + i, cos_v3(&angle5));
+                    const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                    store_v3(key_sin + t * 144 + i, sin_v3(&angle6));
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -4322,33 +4322,33 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
                         + i)])));
                 }
             }
-            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, 0.0f) */
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_8 = j0 + j + lane_v3;
+                    const ints_v3 t_7 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const int64_t t_9 = (i0 + i) + n_k - n_q;
-                        store_v3(score + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + n_k - n_q - 127) <=
-                            t_8) & (t_8 <= t_9), mask_v3), load_v3(score + i * 272 + j), splat_v3(0.0f)));
+                        const int64_t t_8 = (i0 + i) + query_start;
+                        store_v3(score + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + query_start - 127) <=
+                            t_7) & (t_7 <= t_8), mask_v3), load_v3(score + i * 272 + j), splat_v3(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v3(dout +
-                    m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[32] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_12 = (i0 + i) + n_k - n_q;
+                        const int64_t t_9 = (i0 + i) + query_start - 127;
+                        const int64_t t_11 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_11 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
+                            const ints_v3 t_10 = j0 + j + lane_v3;
+                            in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v3);
                         }
                         add_seen_v3(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                             score + i * 272, in_region, j1 - j0);
@@ -4368,16 +4368,16 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
                     }
                 }
             }
-            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
-                */
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
                 if (dk || sum_0) {
-                    /* score_2 = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score_2, 0.0f) */
+                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_13 = j0 + j + lane_v3;
+                        const ints_v3 t_12 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_14 = (i0 + i) + n_k - n_q;
-                            store_v3(score_2 + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + n_k - n_q -
-                                127) <= t_13) & (t_13 <= t_14), mask_v3), load_v3(score_2 + i * 272 + j),
+                            const int64_t t_13 = (i0 + i) + query_start;
+                            store_v3(score_2 + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + query_start -
+                                127) <= t_12) & (t_12 <= t_13), mask_v3), load_v3(score_2 + i * 272 + j),
                                 splat_v3(0.0f)));
                         }
                     }
@@ -4386,17 +4386,17 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
             if (sum_0) {
                 /* sum_0[i][d] += sum over j of score_2 * query_turned */
                 await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) &&
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
                     !finite_v3(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
                     them */
                     dot10_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[32] = {0};
-                        const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_17 = (i0 + i) + n_k - n_q;
+                        const int64_t t_14 = (i0 + i) + query_start - 127;
+                        const int64_t t_16 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_16 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v3);
+                            const ints_v3 t_15 = j0 + j + lane_v3;
+                            in_region[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_v3);
                         }
                         add_seen_lanes_v3(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
                             query_turned, 64, j1 - j0, in_region);
@@ -4407,17 +4407,17 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of key * score_2 */
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v3(key,
-                    144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !finite_v3(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot12_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[32] = {0};
                         if (finite_v3(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_20 = (i0 + i) + n_k - n_q;
+                        const int64_t t_17 = (i0 + i) + query_start - 127;
+                        const int64_t t_19 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_19 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v3);
+                            const ints_v3 t_18 = j0 + j + lane_v3;
+                            in_region[j / 8] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), mask_v3);
                         }
                         add_seen_v3(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, in_region, j1 - j0);
                     }
@@ -4549,6 +4549,7 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -4560,15 +4561,14 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
@@ -4645,7 +4645,8 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -4657,15 +4658,14 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
     transpose_v3(k + i0 * k_row, k_row, i1 - i0, 64, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -4694,9 +4694,10 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4718,15 +4719,14 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -4754,7 +4754,7 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* score[j][i] = sum over d of k * query */
         dot14_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -4762,14 +4762,14 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
-                const ints_v3 t_6 = t_5 + (-127);
+                const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_4 = t_3 + (-127);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <= t_5),
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 + j) <= t_3),
                         mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -4796,35 +4796,34 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_7 = load_v3(old_max + i);
-            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new8);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
+            const vec_v3 old_max_5 = load_v3(old_max + i);
+            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new6);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_10 = load_v3(row_max + i);
+            const vec_v3 row_max_8 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_9 = load_v3(score + j * 16 + i);
-                const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
-                store_v3(score + j * 16 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_v3 score_7 = load_v3(score + j * 16 + i);
+                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
+                store_v3(score + j * 16 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
+        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[2] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
-                    in_region[i / 8] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
+                    const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                    in_region[i / 8] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
                         mask_v3);
                 }
                 add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -4834,15 +4833,15 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
        sink * 1.44269 ... */
-    const float t_15 = sink_array[0] * 1.442695f;
+    const float t_12 = sink_array[0] * 1.442695f;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_max_14 = load_v3(row_max + i);
-        const vec_v3 t_16 = max_nan_v3(row_max_14, splat_v3(t_15));
-        const vec_v3 t_17 = exp2_v3(row_max_14 - t_16);
-        const vec_v3 t_18 = (load_v3(row_sum + i) * t_17) + exp2_v3(t_15 - t_16);
-        const mask_v3 t_19 = t_18 == 0.0f;
+        const vec_v3 row_max_11 = load_v3(row_max + i);
+        const vec_v3 t_13 = max_nan_v3(row_max_11, splat_v3(t_12));
+        const vec_v3 t_14 = exp2_v3(row_max_11 - t_13);
+        const vec_v3 t_15 = (load_v3(row_sum + i) * t_14) + exp2_v3(t_12 - t_13);
+        const mask_v3 t_16 = t_15 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 16 + i, pick_v3(t_19, splat_v3(0.0f), (load_v3(sum + e * 16 + i) / t_18) * t_17));
+            store_v3(sum + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), (load_v3(sum + e * 16 + i) / t_15) * t_14));
         }
     }
     /* out = sum, transposed back */
@@ -4861,7 +4860,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -4873,16 +4873,15 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -4938,7 +4937,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4961,7 +4961,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot15_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -4969,15 +4970,15 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_4 = j0 + j + lane_v3;
+                const ints_v3 t_3 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_5 = (r % n_q) + n_k - n_q;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_4)
-                        & (t_4 <= t_5), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                    const int64_t t_4 = (r % n_q) + query_start;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_3) & (t_3 <= t_4), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -4994,11 +4995,11 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_6 = load_v3(old_max + r);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new7);
+            const vec_v3 old_max_5 = load_v3(old_max + r);
+            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new6);
             store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new7);
+                old_max_new6);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5028,16 +5029,16 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
-            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_7 = (r % n_q) + query_start - 127;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_9 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v3);
+                    const ints_v3 t_8 = j0 + j + lane_v3;
+                    in_region[j / 8] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -5070,31 +5071,31 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_fold_v3(const struct call *call,
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_11 = load_v3(carried_max + r);
-            const vec_v3 before_max_new12 = carried_max_11;
-            const vec_v3 state_max_13 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new14 = max_v3(load_v3(carried_max + r), state_max_13);
-            store_v3(carried_max + r, carried_max_new14);
-            const vec_v3 carried_factor_new15 = exp2_v3(before_max_new12 - carried_max_new14);
-            store_v3(carried_factor + r, carried_factor_new15);
-            const vec_v3 slot_factor_new16 = exp2_v3(state_max_13 - carried_max_new14);
-            store_v3(slot_factor + r, slot_factor_new16);
-            const vec_v3 carried_sum_17 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_v3 carried_max_10 = load_v3(carried_max + r);
+            const vec_v3 before_max_new11 = carried_max_10;
+            const vec_v3 state_max_12 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new13 = max_v3(load_v3(carried_max + r), state_max_12);
+            store_v3(carried_max + r, carried_max_new13);
+            const vec_v3 carried_factor_new14 = exp2_v3(before_max_new11 - carried_max_new13);
+            store_v3(carried_factor + r, carried_factor_new14);
+            const vec_v3 slot_factor_new15 = exp2_v3(state_max_12 - carried_max_new13);
+            store_v3(slot_factor + r, slot_factor_new15);
+            const vec_v3 carried_sum_16 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new14);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new16, splat_v3(1));
+                slot_factor_new15, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_18 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_18 * carried_factor_19);
+                    const vec_v3 carried_17 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_17 * carried_factor_18);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -5127,13 +5128,13 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
-            const float carried_max_20 = carried_max[r];
-            const float t_21 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
-            const float t_23 = exp2f(carried_max_20 - t_22);
-            const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
-            store_v3(result + r * 64 + e, (t_24 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_24) *
-                t_23);
+            const float carried_max_19 = carried_max[r];
+            const float t_20 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_21 = (carried_max_19 > t_20 || carried_max_19 != carried_max_19 ? carried_max_19 : t_20);
+            const float t_22 = exp2f(carried_max_19 - t_21);
+            const float t_23 = (carried_sum[r] * t_22) + exp2f(t_20 - t_21);
+            store_v3(result + r * 64 + e, (t_23 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_23) *
+                t_22);
         }
     }
     /* out = result */
@@ -5149,12 +5150,13 @@ TARGET_v3 static void softmax_gpt_oss_extend_few_v3(const struct call *call, int
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gpt_oss_extend_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gpt_oss_extend_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t first = max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -5791,9 +5793,10 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5830,15 +5833,14 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle2));
-                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle1));
+                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -5867,7 +5869,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
@@ -5875,12 +5877,12 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 48 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 48 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 48 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 48 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -5901,7 +5903,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
@@ -5909,16 +5911,15 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
-                    const ints_any t_9 = t_8 + (-127);
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_7 = t_6 + (-127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -5946,35 +5947,34 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_10 = load_any(old_max + i);
-                const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new11);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+                const vec_any old_max_8 = load_any(old_max + i);
+                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new9);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_13 = load_any(row_max + i);
+                const vec_any row_max_11 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_12 = load_any(score + j * 16 + i);
-                    const vec_any score_new14 = exp2_any(score_12 - row_max_13);
-                    store_any(score + j * 16 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_any score_10 = load_any(score + j * 16 + i);
+                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
+                    store_any(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
-                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_any(v +
+                j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                        in_region[i / 4] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        const ints_any t_13 = (i0 + i + lane_any) + query_start;
+                        in_region[i / 4] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
                             mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -5991,28 +5991,28 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_18 = sink_array[0] * 1.442695f;
+            const float t_15 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_17 = load_any(row_max + i);
-                const vec_any t_19 = max_nan_any(row_max_17, splat_any(t_18));
-                const vec_any t_20 = exp2_any(row_max_17 - t_19);
-                const vec_any t_21 = (load_any(row_sum + i) * t_20) + exp2_any(t_18 - t_19);
-                const mask_any t_22 = t_21 == 0.0f;
+                const vec_any row_max_14 = load_any(row_max + i);
+                const vec_any t_16 = max_nan_any(row_max_14, splat_any(t_15));
+                const vec_any t_17 = exp2_any(row_max_14 - t_16);
+                const vec_any t_18 = (load_any(row_sum + i) * t_17) + exp2_any(t_15 - t_16);
+                const mask_any t_19 = t_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_22, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) / t_21) * t_20));
+                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) / t_18) * t_17));
                 }
             }
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_24 = sink_array[0] * 1.442695f;
+                const float t_21 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_23 = load_any(row_max + i);
-                    const vec_any t_25 = max_nan_any(row_max_23, splat_any(t_24));
-                    const vec_any t_26 = (load_any(row_sum + i) * exp2_any(row_max_23 - t_25)) + exp2_any(t_24 - t_25);
-                    store_any(query_scale + i, pick_any(t_26 == 0.0f, splat_any(0.0f),
-                        (log_any(t_26) + (t_25 * 0.6931472f)) * 1.442695f));
+                    const vec_any row_max_20 = load_any(row_max + i);
+                    const vec_any t_22 = max_nan_any(row_max_20, splat_any(t_21));
+                    const vec_any t_23 = (load_any(row_sum + i) * exp2_any(row_max_20 - t_22)) + exp2_any(t_21 - t_22);
+                    store_any(query_scale + i, pick_any(t_23 == 0.0f, splat_any(0.0f),
+                        (log_any(t_23) + (t_22 * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -6038,7 +6038,8 @@ APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -6049,16 +6050,15 @@ APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, 
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -6112,7 +6112,8 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6139,7 +6140,8 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -6147,12 +6149,12 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -6171,15 +6173,15 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_7 = j0 + j + lane_any;
+                const ints_any t_6 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_8 = (r % n_q) + n_k - n_q;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <=
-                        t_7) & (t_7 <= t_8), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_6) & (t_6 <= t_7), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
         }
@@ -6196,11 +6198,11 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_9 = load_any(old_max + r);
-            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new10);
+            const vec_any old_max_8 = load_any(old_max + r);
+            const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new9);
             store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new10);
+                old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6230,16 +6232,16 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
-            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
-                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                const int64_t t_10 = (r % n_q) + query_start - 127;
+                const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_12 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
+                    const ints_any t_11 = j0 + j + lane_any;
+                    in_region[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -6272,31 +6274,31 @@ APART void softmax_gpt_oss_few_fold_any(const struct call *call, int64_t task, c
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_14 = load_any(carried_max + r);
-            const vec_any before_max_new15 = carried_max_14;
-            const vec_any state_max_16 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new17 = max_any(load_any(carried_max + r), state_max_16);
-            store_any(carried_max + r, carried_max_new17);
-            const vec_any carried_factor_new18 = exp2_any(before_max_new15 - carried_max_new17);
-            store_any(carried_factor + r, carried_factor_new18);
-            const vec_any slot_factor_new19 = exp2_any(state_max_16 - carried_max_new17);
-            store_any(slot_factor + r, slot_factor_new19);
-            const vec_any carried_sum_20 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new18);
+            const vec_any carried_max_13 = load_any(carried_max + r);
+            const vec_any before_max_new14 = carried_max_13;
+            const vec_any state_max_15 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new16 = max_any(load_any(carried_max + r), state_max_15);
+            store_any(carried_max + r, carried_max_new16);
+            const vec_any carried_factor_new17 = exp2_any(before_max_new14 - carried_max_new16);
+            store_any(carried_factor + r, carried_factor_new17);
+            const vec_any slot_factor_new18 = exp2_any(state_max_15 - carried_max_new16);
+            store_any(slot_factor + r, slot_factor_new18);
+            const vec_any carried_sum_19 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new17);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new19, splat_any(1));
+                slot_factor_new18, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_21 = load_any(carried + r * 64 + e);
-                    const float carried_factor_22 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_21 * carried_factor_22);
+                    const vec_any carried_20 = load_any(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_20 * carried_factor_21);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_22);
+                        carried_factor_21);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -6329,13 +6331,13 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
-            const float carried_max_23 = carried_max[r];
-            const float t_24 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
-            const float t_26 = exp2f(carried_max_23 - t_25);
-            const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
-            store_any(result + r * 64 + e, (t_27 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_27) *
-                t_26);
+            const float carried_max_22 = carried_max[r];
+            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
+            const float t_25 = exp2f(carried_max_22 - t_24);
+            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
+            store_any(result + r * 64 + e, (t_26 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_26) *
+                t_25);
         }
     }
     /* out = result */
@@ -6351,12 +6353,13 @@ static void softmax_gpt_oss_few_any(const struct call *call, int64_t task, struc
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gpt_oss_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gpt_oss_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t first = max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -6390,9 +6393,10 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
@@ -6420,15 +6424,14 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle2));
-                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle1));
+                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -6448,7 +6451,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
@@ -6456,12 +6459,12 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 48 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 48 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 48 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 48 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -6480,7 +6483,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
@@ -6488,16 +6491,15 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
-                    const ints_any t_9 = t_8 + (-127);
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_7 = t_6 + (-127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
-                            t_8), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
+                            t_6), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -6525,21 +6527,21 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_10 = load_any(old_max + i);
-                const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new11);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+                const vec_any old_max_8 = load_any(old_max + i);
+                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new9);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_13 = load_any(row_max + i);
+                const vec_any row_max_11 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_12 = load_any(score + j * 16 + i);
-                    const vec_any score_new14 = exp2_any(score_12 - row_max_13);
-                    store_any(score + j * 16 + i, score_new14);
-                    row_sum_in += score_new14;
+                    const vec_any score_10 = load_any(score + j * 16 + i);
+                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
+                    store_any(score + j * 16 + i, score_new12);
+                    row_sum_in += score_new12;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -6552,13 +6554,13 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             /* result = select(((row_sum * exp2(row_max - max(row_max,
                sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_16 = sink_array[0] * 1.442695f;
+            const float t_14 = sink_array[0] * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_15 = load_any(row_max + i);
-                const vec_any t_17 = max_nan_any(row_max_15, splat_any(t_16));
-                const vec_any t_18 = (load_any(row_sum + i) * exp2_any(row_max_15 - t_17)) + exp2_any(t_16 - t_17);
-                store_any(result + i, pick_any(t_18 == 0.0f, splat_any(0.0f),
-                    (log_any(t_18) + (t_17 * 0.6931472f)) * 1.442695f));
+                const vec_any row_max_13 = load_any(row_max + i);
+                const vec_any t_15 = max_nan_any(row_max_13, splat_any(t_14));
+                const vec_any t_16 = (load_any(row_sum + i) * exp2_any(row_max_13 - t_15)) + exp2_any(t_14 - t_15);
+                store_any(result + i, pick_any(t_16 == 0.0f, splat_any(0.0f),
+                    (log_any(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
             }
             /* saved_0 = result */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -6628,10 +6630,11 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     const int64_t tiles = (n_k + 128 - 1) / 128, j0 = task % tiles * 128, j1 = min(j0 + 128, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6741,21 +6744,20 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = min(n_q, j1 + n_q - n_k + 127); i0 < i_end; i0 += 144) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-            /* key_cos = cos((i + (n_k - n_q)) * rope_theta); key_sin = sin((i + (n_k - n_q)) * rope_theta) */
-            const int64_t t_4 = n_k - n_q;
+            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                const ints_any t_4 = (i0 + i + lane_any) + query_start;
                 for (int64_t t = 0; t < 32; t++) {
-                    const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-                    store_any(key_cos + t * 144 + i, cos_any(&angle6));
-                    const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-                    store_any(key_sin + t * 144 + i, sin_any(&angle7));
+                    const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                    store_any(key_cos + t * 144 + i, cos_any(&angle5));
+                    const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                    store_any(key_sin + t * 144 + i, sin_any(&angle6));
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -6782,33 +6784,33 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
                         (i0 + i)])));
                 }
             }
-            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
-                */
-                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, 0.0f) */
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_8 = j0 + j + lane_any;
+                    const ints_any t_7 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const int64_t t_9 = (i0 + i) + n_k - n_q;
-                        store_any(score + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + n_k - n_q - 127) <=
-                            t_8) & (t_8 <= t_9), mask_any), load_any(score + i * 144 + j), splat_any(0.0f)));
+                        const int64_t t_8 = (i0 + i) + query_start;
+                        store_any(score + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + query_start - 127)
+                            <= t_7) & (t_7 <= t_8), mask_any), load_any(score + i * 144 + j), splat_any(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_any(dout
-                    + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[32] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_12 = (i0 + i) + n_k - n_q;
+                        const int64_t t_9 = (i0 + i) + query_start - 127;
+                        const int64_t t_11 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_11 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
+                            const ints_any t_10 = j0 + j + lane_any;
+                            in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_any);
                         }
                         add_seen_any(64, sum, 144, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                             score + i * 144, in_region, j1 - j0);
@@ -6828,16 +6830,16 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     }
                 }
             }
-            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
-                */
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
                 if (dk || sum_0) {
-                    /* score_2 = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score_2, 0.0f) */
+                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_13 = j0 + j + lane_any;
+                        const ints_any t_12 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_14 = (i0 + i) + n_k - n_q;
-                            store_any(score_2 + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + n_k - n_q -
-                                127) <= t_13) & (t_13 <= t_14), mask_any), load_any(score_2 + i * 144 + j),
+                            const int64_t t_13 = (i0 + i) + query_start;
+                            store_any(score_2 + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + query_start -
+                                127) <= t_12) & (t_12 <= t_13), mask_any), load_any(score_2 + i * 144 + j),
                                 splat_any(0.0f)));
                         }
                     }
@@ -6846,17 +6848,17 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
             if (sum_0) {
                 /* sum_0[i][d] += sum over j of score_2 * query_turned */
                 await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) &&
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
                     !finite_any(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
                     them */
                     dot10_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[32] = {0};
-                        const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_17 = (i0 + i) + n_k - n_q;
+                        const int64_t t_14 = (i0 + i) + query_start - 127;
+                        const int64_t t_16 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_16 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_any);
+                            const ints_any t_15 = j0 + j + lane_any;
+                            in_region[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_any);
                         }
                         add_seen_lanes_any(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 144,
                             query_turned, 64, j1 - j0, in_region);
@@ -6867,17 +6869,17 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of key * score_2 */
-                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_any(key,
-                    144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !finite_any(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot12_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[32] = {0};
                         if (finite_any(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
-                        const int64_t t_20 = (i0 + i) + n_k - n_q;
+                        const int64_t t_17 = (i0 + i) + query_start - 127;
+                        const int64_t t_19 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_19 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_any);
+                            const ints_any t_18 = j0 + j + lane_any;
+                            in_region[j / 4] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), mask_any);
                         }
                         add_seen_any(64, sum_2, 144, key + i * 1, 144, score_2 + i * 144, in_region, j1 - j0);
                     }
@@ -7010,6 +7012,7 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -7021,15 +7024,14 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle2));
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
@@ -7106,7 +7108,8 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -7118,15 +7121,14 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
     transpose_any(k + i0 * k_row, k_row, i1 - i0, 64, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle2));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
@@ -7155,9 +7157,10 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7179,15 +7182,14 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 16 + i, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 16 + i, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 16 + i, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 16 + i, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -7215,7 +7217,7 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* score[j][i] = sum over d of k * query */
         dot14_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -7223,15 +7225,15 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_5 = (i0 + i + lane_any) + t_4;
-                const ints_any t_6 = t_5 + (-127);
+                const ints_any t_3 = (i0 + i + lane_any) + query_start;
+                const ints_any t_4 = t_3 + (-127);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <=
-                        t_5), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 + j) <=
+                        t_3), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -7258,35 +7260,34 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_7 = load_any(old_max + i);
-            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new8);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
+            const vec_any old_max_5 = load_any(old_max + i);
+            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new6);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_10 = load_any(row_max + i);
+            const vec_any row_max_8 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_9 = load_any(score + j * 16 + i);
-                const vec_any score_new11 = exp2_any(score_9 - row_max_10);
-                store_any(score + j * 16 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_any score_7 = load_any(score + j * 16 + i);
+                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
+                store_any(score + j * 16 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[4] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_13 = (i0 + i + lane_any) + t_12;
-                    in_region[i / 4] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
+                    const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                    in_region[i / 4] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
                         mask_any);
                 }
                 add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
@@ -7296,15 +7297,15 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
        sink * 1.44269 ... */
-    const float t_15 = sink_array[0] * 1.442695f;
+    const float t_12 = sink_array[0] * 1.442695f;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_max_14 = load_any(row_max + i);
-        const vec_any t_16 = max_nan_any(row_max_14, splat_any(t_15));
-        const vec_any t_17 = exp2_any(row_max_14 - t_16);
-        const vec_any t_18 = (load_any(row_sum + i) * t_17) + exp2_any(t_15 - t_16);
-        const mask_any t_19 = t_18 == 0.0f;
+        const vec_any row_max_11 = load_any(row_max + i);
+        const vec_any t_13 = max_nan_any(row_max_11, splat_any(t_12));
+        const vec_any t_14 = exp2_any(row_max_11 - t_13);
+        const vec_any t_15 = (load_any(row_sum + i) * t_14) + exp2_any(t_12 - t_13);
+        const mask_any t_16 = t_15 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 16 + i, pick_any(t_19, splat_any(0.0f), (load_any(sum + e * 16 + i) / t_18) * t_17));
+            store_any(sum + e * 16 + i, pick_any(t_16, splat_any(0.0f), (load_any(sum + e * 16 + i) / t_15) * t_14));
         }
     }
     /* out = sum, transposed back */
@@ -7323,7 +7324,8 @@ APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -7335,16 +7337,15 @@ APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
@@ -7400,7 +7401,8 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7423,7 +7425,8 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot15_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -7431,15 +7434,15 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
                -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_4 = j0 + j + lane_any;
+                const ints_any t_3 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_5 = (r % n_q) + n_k - n_q;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <=
-                        t_4) & (t_4 <= t_5), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                    const int64_t t_4 = (r % n_q) + query_start;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_3) & (t_3 <= t_4), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
         }
@@ -7456,11 +7459,11 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_6 = load_any(old_max + r);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new7);
+            const vec_any old_max_5 = load_any(old_max + r);
+            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new6);
             store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new7);
+                old_max_new6);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7490,16 +7493,16 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
-            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_7 = (r % n_q) + query_start - 127;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_9 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_any);
+                    const ints_any t_8 = j0 + j + lane_any;
+                    in_region[j / 4] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -7532,31 +7535,31 @@ APART void softmax_gpt_oss_extend_few_fold_any(const struct call *call, int64_t 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_11 = load_any(carried_max + r);
-            const vec_any before_max_new12 = carried_max_11;
-            const vec_any state_max_13 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new14 = max_any(load_any(carried_max + r), state_max_13);
-            store_any(carried_max + r, carried_max_new14);
-            const vec_any carried_factor_new15 = exp2_any(before_max_new12 - carried_max_new14);
-            store_any(carried_factor + r, carried_factor_new15);
-            const vec_any slot_factor_new16 = exp2_any(state_max_13 - carried_max_new14);
-            store_any(slot_factor + r, slot_factor_new16);
-            const vec_any carried_sum_17 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_any carried_max_10 = load_any(carried_max + r);
+            const vec_any before_max_new11 = carried_max_10;
+            const vec_any state_max_12 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new13 = max_any(load_any(carried_max + r), state_max_12);
+            store_any(carried_max + r, carried_max_new13);
+            const vec_any carried_factor_new14 = exp2_any(before_max_new11 - carried_max_new13);
+            store_any(carried_factor + r, carried_factor_new14);
+            const vec_any slot_factor_new15 = exp2_any(state_max_12 - carried_max_new13);
+            store_any(slot_factor + r, slot_factor_new15);
+            const vec_any carried_sum_16 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new14);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new16, splat_any(1));
+                slot_factor_new15, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_18 = load_any(carried + r * 64 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_18 * carried_factor_19);
+                    const vec_any carried_17 = load_any(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_17 * carried_factor_18);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -7589,13 +7592,13 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
-            const float carried_max_20 = carried_max[r];
-            const float t_21 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
-            const float t_23 = exp2f(carried_max_20 - t_22);
-            const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
-            store_any(result + r * 64 + e, (t_24 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_24) *
-                t_23);
+            const float carried_max_19 = carried_max[r];
+            const float t_20 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_21 = (carried_max_19 > t_20 || carried_max_19 != carried_max_19 ? carried_max_19 : t_20);
+            const float t_22 = exp2f(carried_max_19 - t_21);
+            const float t_23 = (carried_sum[r] * t_22) + exp2f(t_20 - t_21);
+            store_any(result + r * 64 + e, (t_23 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_23) *
+                t_22);
         }
     }
     /* out = result */
@@ -7611,12 +7614,13 @@ static void softmax_gpt_oss_extend_few_any(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gpt_oss_extend_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_gpt_oss_extend_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t first = max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -7645,6 +7649,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -7817,6 +7822,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_gpt_oss_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -7974,9 +8003,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -7985,15 +8011,16 @@ int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct sof
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sink) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -8155,58 +8182,11 @@ static void set_sums(struct call *call, unsigned char *sums)
     call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
@@ -8228,7 +8208,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     if (this.in_order) call->tiles = (call->p.n_k + this.tile - 1) / this.tile;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
@@ -8244,7 +8224,6 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -8252,9 +8231,11 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 6; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -8262,14 +8243,9 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -8280,11 +8256,6 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
     if (!error) error = run_part(5, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 
@@ -8303,7 +8274,6 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -8328,16 +8298,12 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
-    (void)key_heads;
     return of_array[array];
 }
 
@@ -8382,7 +8348,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -8469,31 +8435,28 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 3;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x87d7f01f1dccb633);
+    header->fingerprint = UINT64_C(0x90b3a91a4e4cb4bb);
     header->dtype = ATTN_F32;
     header->head_dim = 64;
     header->value_dim = 64;
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
     header->rows = 383 + header->rewind;
     header->read_back = 127;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 64, 64, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -8514,8 +8477,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -8632,7 +8594,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -8729,8 +8691,7 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     set_rows(&keys, from);
     keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
-    keys.sharing = 1;
+    keys.p.heads = keys.p.kv_heads;
     keys.p.n_q = n;
     keys.p.n_k = length + n;
     if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
@@ -8811,6 +8772,7 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
@@ -8819,7 +8781,6 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->sink) return ATTN_EPARAM;

@@ -11,9 +11,9 @@
      x3 [b g m i j] = sum over d of q * k
      a [g m], learned parameter
      c [g m], learned parameter
-     x6 [b g m i j] = exp(x3 * 0.125 - abs(a) * log1p(abs(c) * (abs(i + n_k - n_q - j) * 1)))
-     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
-     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x6 [b g m i j] = exp(x3 * 0.125 - abs(a) * log1p(abs(c) * (abs(i + query_start - j) * 1)))
+     x7 [b g m i] = sum over j of x6 if j <= i + query_start
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
      out = x9
 
@@ -87,9 +87,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_kerple_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *da_array;
@@ -759,9 +756,10 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -805,18 +803,17 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_3 = __builtin_convertvector(((i0 + i + lane_v4) + t_2) - j0, vec_v4);
+            const vec_v4 t_2 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_3 -
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_2 -
                     (float)j) * 1.0f))) * 1.442695f));
             }
         }
@@ -824,13 +821,12 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_5, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -853,34 +849,34 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_6 = load_v4(old_max + i);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new7);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new7);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new7);
+            const vec_v4 old_max_4 = load_v4(old_max + i);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new5);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_9 = load_v4(row_max + i);
+            const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_8 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new10 = exp2_v4(score_8 - row_max_9);
-                store_v4(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                store_v4(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -889,18 +885,18 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_12 = load_v4(row_sum + i);
-        const mask_v4 t_13 = row_sum_12 == 0.0f;
+        const vec_v4 row_sum_9 = load_v4(row_sum + i);
+        const mask_v4 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_12));
+            store_v4(sum + e * 64 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_9));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_14 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_14 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_14) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_11 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_11 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_11) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -923,7 +919,7 @@ TARGET_v4 APART void softmax_kerple_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -985,7 +981,8 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1012,29 +1009,30 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f))) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
                     a_array_stride_0]) * log1p_v4(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
-                    (abs_v4(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v4)) * 1.0f))) * 1.442695f));
+                    (abs_v4(__builtin_convertvector(((r % n_q) + query_start) - t_0, vec_v4)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_1 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_1 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1086,12 +1084,12 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                 }
@@ -1237,9 +1235,10 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
@@ -1268,18 +1267,17 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
         store_v4(row_sum + i, splat_v4(0.0f));
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_3 = __builtin_convertvector(((i0 + i + lane_v4) + t_2) - j0, vec_v4);
+            const vec_v4 t_2 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_3 -
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_2 -
                     (float)j) * 1.0f))) * 1.442695f));
             }
         }
@@ -1287,13 +1285,12 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_5, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1316,30 +1313,30 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_6 = load_v4(old_max + i);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new7);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new7);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new7);
+            const vec_v4 old_max_4 = load_v4(old_max + i);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new5);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_9 = load_v4(row_max + i);
+            const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_8 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new10 = exp2_v4(score_8 - row_max_9);
-                store_v4(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                store_v4(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_11 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_11 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_11) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_9 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_9 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_9) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1407,10 +1404,10 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1458,6 +1455,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -1495,62 +1493,59 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     store_v4(row_sum_2_compensation + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
                    saved_0_tile); score_2 = s ... */
                 const float a_array_1 = a_array[0];
                 const float t_2 = fabsf(a_array_1);
                 const float t_3 = fabsf(c_array[0]);
-                const int64_t t_4 = n_k - n_q;
-                const float t_12 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_11 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_5 = __builtin_convertvector(((i0 + i + lane_v4) + t_4) - j0, vec_v4);
-                    const vec_v4 saved_0_tile_7 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_10 = load_v4(row_0_tile + i);
+                    const vec_v4 t_4 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+                    const vec_v4 saved_0_tile_6 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_9 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_6 = log1p_v4(t_3 * (abs_v4(t_5 - (float)j) * 1.0f));
-                        const vec_v4 score_new8 = exp2_v4((score_0 - ((t_2 * t_6) * 1.442695f)) - saved_0_tile_7);
-                        store_v4(score + j * 64 + i, score_new8);
-                        const vec_v4 score_2_9 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new11 = score_2_9 + row_0_tile_10;
-                        store_v4(score_2 + j * 64 + i, score_2_new11);
-                        store_v4(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * (t_12 * t_6))));
+                        const vec_v4 t_5 = log1p_v4(t_3 * (abs_v4(t_4 - (float)j) * 1.0f));
+                        const vec_v4 score_new7 = exp2_v4((score_0 - ((t_2 * t_5) * 1.442695f)) - saved_0_tile_6);
+                        store_v4(score + j * 64 + i, score_new7);
+                        const vec_v4 score_2_8 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new10 = score_2_8 + row_0_tile_9;
+                        store_v4(score_2 + j * 64 + i, score_2_new10);
+                        store_v4(weight_3 + j * 64 + i, score_2_new10 * (score_new7 * 0.125f));
+                        store_v4(weight_4 + j * 64 + i, score_2_new10 * (-(score_new7 * (t_11 * t_5))));
                     }
                 }
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
-                    const float t_13 = fabsf(a_array[0]);
-                    const float c_array_14 = c_array[0];
-                    const float t_15 = (c_array_14 < 0.0f) ? (-1.0f) : 1.0f;
-                    const int64_t t_16 = n_k - n_q;
-                    const float t_18 = fabsf(c_array_14);
+                       1.0f) * abs((i + query_start) - j)) / (1.0f + (abs(c) * (abs(( ... */
+                    const float t_12 = fabsf(a_array[0]);
+                    const float c_array_13 = c_array[0];
+                    const float t_14 = (c_array_13 < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_16 = fabsf(c_array_13);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_17 = __builtin_convertvector(((i0 + i + lane_v4) + t_16) - j0, vec_v4);
-                        const vec_v4 t_19 = __builtin_convertvector(((i0 + i + lane_v4) + t_16) - j0, vec_v4);
+                        const vec_v4 t_15 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+                        const vec_v4 t_17 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 + i)
-                                * (t_13 * ((t_15 * abs_v4(t_17 - (float)j)) / (1.0f + (t_18 * (abs_v4(t_19 - (float)j) *
+                                * (t_12 * ((t_14 * abs_v4(t_15 - (float)j)) / (1.0f + (t_16 * (abs_v4(t_17 - (float)j) *
                                 1.0f))))))));
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_20 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_21 = (i0 + i + lane_v4) + t_20;
+                            const ints_v4 t_18 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21,
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_18,
                                     mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1558,17 +1553,16 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v4 in_region[4] = {0};
                             if (finite_v4(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_22 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22),
-                                    mask_v4);
+                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
+                                    query_start), mask_v4);
                             }
                             add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -1577,14 +1571,13 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
-                        const int64_t t_23 = n_k - n_q;
+                        /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_24 = (i0 + i + lane_v4) + t_23;
+                            const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_24,
+                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19,
                                     mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1607,14 +1600,13 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_1) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_25 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_26 = (i0 + i + lane_v4) + t_25;
+                            const ints_v4 t_20 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_26, mask_v4),
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_20, mask_v4),
                                     load_v4(score + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1653,8 +1645,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_27 = load_v4(row_sum + i);
-                        const vec_v4 term = row_sum_27;
+                        const vec_v4 row_sum_21 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_21;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -1669,8 +1661,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_2_28 = load_v4(row_sum_2 + i);
-                        const vec_v4 term = row_sum_2_28;
+                        const vec_v4 row_sum_2_22 = load_v4(row_sum_2 + i);
+                        const vec_v4 term = row_sum_2_22;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -1709,10 +1701,11 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1771,7 +1764,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -1781,11 +1774,11 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
             const float t_0 = fabsf(a_array[m * a_array_stride_0]);
             const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-            const int64_t t_2 = i0 + n_k - n_q;
+            const int64_t t_2 = i0 + query_start;
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -1793,26 +1786,26 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                         (abs_v4(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_4 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) + n_k - n_q),
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) + query_start),
                             mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
@@ -1834,28 +1827,28 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_6 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_6 <= ((i0 + i) + n_k -
-                                n_q), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_6 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + n_k - n_q;
+                        const int64_t t_7 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
                         }
@@ -2557,9 +2550,10 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2603,18 +2597,17 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_3 = __builtin_convertvector(((i0 + i + lane_v3) + t_2) - j0, vec_v3);
+            const vec_v3 t_2 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_3 -
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_2 -
                     (float)j) * 1.0f))) * 1.442695f));
             }
         }
@@ -2622,13 +2615,12 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_5, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -2655,34 +2647,33 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_6 = load_v3(old_max + i);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new7);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new7);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new7);
+            const vec_v3 old_max_4 = load_v3(old_max + i);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new5);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_9 = load_v3(row_max + i);
+            const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_8 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new10 = exp2_v3(score_8 - row_max_9);
-                store_v3(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                store_v3(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2691,18 +2682,18 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_12 = load_v3(row_sum + i);
-        const mask_v3 t_13 = row_sum_12 == 0.0f;
+        const vec_v3 row_sum_9 = load_v3(row_sum + i);
+        const mask_v3 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_12));
+            store_v3(sum + e * 64 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_9));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_14 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_14 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_14) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_11 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_11 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_11) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2725,7 +2716,7 @@ TARGET_v3 APART void softmax_kerple_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2787,7 +2778,8 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2814,29 +2806,30 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f))) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
                     a_array_stride_0]) * log1p_v3(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
-                    (abs_v3(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v3)) * 1.0f))) * 1.442695f));
+                    (abs_v3(__builtin_convertvector(((r % n_q) + query_start) - t_0, vec_v3)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_1 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_1 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2888,12 +2881,12 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                 }
@@ -3039,9 +3032,10 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
@@ -3070,18 +3064,17 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
         store_v3(row_sum + i, splat_v3(0.0f));
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_3 = __builtin_convertvector(((i0 + i + lane_v3) + t_2) - j0, vec_v3);
+            const vec_v3 t_2 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_3 -
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_2 -
                     (float)j) * 1.0f))) * 1.442695f));
             }
         }
@@ -3089,13 +3082,12 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_5, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -3122,30 +3114,30 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_6 = load_v3(old_max + i);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new7);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new7);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new7);
+            const vec_v3 old_max_4 = load_v3(old_max + i);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new5);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_9 = load_v3(row_max + i);
+            const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_8 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new10 = exp2_v3(score_8 - row_max_9);
-                store_v3(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                store_v3(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_11 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_11 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_11) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_9 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_9 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_9) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -3213,10 +3205,10 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -3264,6 +3256,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -3301,62 +3294,59 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     store_v3(row_sum_2_compensation + i, splat_v3(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
                    saved_0_tile); score_2 = s ... */
                 const float a_array_1 = a_array[0];
                 const float t_2 = fabsf(a_array_1);
                 const float t_3 = fabsf(c_array[0]);
-                const int64_t t_4 = n_k - n_q;
-                const float t_12 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_11 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_5 = __builtin_convertvector(((i0 + i + lane_v3) + t_4) - j0, vec_v3);
-                    const vec_v3 saved_0_tile_7 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_10 = load_v3(row_0_tile + i);
+                    const vec_v3 t_4 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+                    const vec_v3 saved_0_tile_6 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_9 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_6 = log1p_v3(t_3 * (abs_v3(t_5 - (float)j) * 1.0f));
-                        const vec_v3 score_new8 = exp2_v3((score_0 - ((t_2 * t_6) * 1.442695f)) - saved_0_tile_7);
-                        store_v3(score + j * 64 + i, score_new8);
-                        const vec_v3 score_2_9 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new11 = score_2_9 + row_0_tile_10;
-                        store_v3(score_2 + j * 64 + i, score_2_new11);
-                        store_v3(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * (t_12 * t_6))));
+                        const vec_v3 t_5 = log1p_v3(t_3 * (abs_v3(t_4 - (float)j) * 1.0f));
+                        const vec_v3 score_new7 = exp2_v3((score_0 - ((t_2 * t_5) * 1.442695f)) - saved_0_tile_6);
+                        store_v3(score + j * 64 + i, score_new7);
+                        const vec_v3 score_2_8 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new10 = score_2_8 + row_0_tile_9;
+                        store_v3(score_2 + j * 64 + i, score_2_new10);
+                        store_v3(weight_3 + j * 64 + i, score_2_new10 * (score_new7 * 0.125f));
+                        store_v3(weight_4 + j * 64 + i, score_2_new10 * (-(score_new7 * (t_11 * t_5))));
                     }
                 }
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
-                    const float t_13 = fabsf(a_array[0]);
-                    const float c_array_14 = c_array[0];
-                    const float t_15 = (c_array_14 < 0.0f) ? (-1.0f) : 1.0f;
-                    const int64_t t_16 = n_k - n_q;
-                    const float t_18 = fabsf(c_array_14);
+                       1.0f) * abs((i + query_start) - j)) / (1.0f + (abs(c) * (abs(( ... */
+                    const float t_12 = fabsf(a_array[0]);
+                    const float c_array_13 = c_array[0];
+                    const float t_14 = (c_array_13 < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_16 = fabsf(c_array_13);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_17 = __builtin_convertvector(((i0 + i + lane_v3) + t_16) - j0, vec_v3);
-                        const vec_v3 t_19 = __builtin_convertvector(((i0 + i + lane_v3) + t_16) - j0, vec_v3);
+                        const vec_v3 t_15 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+                        const vec_v3 t_17 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 + i)
-                                * (t_13 * ((t_15 * abs_v3(t_17 - (float)j)) / (1.0f + (t_18 * (abs_v3(t_19 - (float)j) *
+                                * (t_12 * ((t_14 * abs_v3(t_15 - (float)j)) / (1.0f + (t_16 * (abs_v3(t_17 - (float)j) *
                                 1.0f))))))));
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_20 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_21 = (i0 + i + lane_v3) + t_20;
+                            const ints_v3 t_18 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21,
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_18,
                                     mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3364,17 +3354,16 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v3 in_region[8] = {0};
                             if (finite_v3(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_22 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22),
-                                    mask_v3);
+                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
+                                    query_start), mask_v3);
                             }
                             add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -3383,14 +3372,13 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
-                        const int64_t t_23 = n_k - n_q;
+                        /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_24 = (i0 + i + lane_v3) + t_23;
+                            const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_24,
+                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19,
                                     mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3413,14 +3401,13 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_1) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_25 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_26 = (i0 + i + lane_v3) + t_25;
+                            const ints_v3 t_20 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_26, mask_v3),
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_20, mask_v3),
                                     load_v3(score + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3459,8 +3446,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_27 = load_v3(row_sum + i);
-                        const vec_v3 term = row_sum_27;
+                        const vec_v3 row_sum_21 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_21;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -3475,8 +3462,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_2_28 = load_v3(row_sum_2 + i);
-                        const vec_v3 term = row_sum_2_28;
+                        const vec_v3 row_sum_2_22 = load_v3(row_sum_2 + i);
+                        const vec_v3 term = row_sum_2_22;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -3515,10 +3502,11 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3577,7 +3565,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -3587,11 +3575,11 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
             const float t_0 = fabsf(a_array[m * a_array_stride_0]);
             const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-            const int64_t t_2 = i0 + n_k - n_q;
+            const int64_t t_2 = i0 + query_start;
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -3599,26 +3587,26 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                         (abs_v3(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_4 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) + n_k - n_q),
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) + query_start),
                             mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
@@ -3640,28 +3628,28 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_6 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_6 <= ((i0 + i) + n_k -
-                                n_q), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_6 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + n_k - n_q;
+                        const int64_t t_7 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
                         }
@@ -4347,9 +4335,10 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4393,18 +4382,17 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_3 = __builtin_convertvector(((i0 + i + lane_any) + t_2) - j0, vec_any);
+            const vec_any t_2 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_3 -
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_2 -
                     (float)j) * 1.0f))) * 1.442695f));
             }
         }
@@ -4412,13 +4400,12 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                const ints_any t_3 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_5, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4446,34 +4433,34 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_6 = load_any(old_max + i);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new7);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new7);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new7);
+            const vec_any old_max_4 = load_any(old_max + i);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new5);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_9 = load_any(row_max + i);
+            const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_8 = load_any(score + j * 64 + i);
-                const vec_any score_new10 = exp2_any(score_8 - row_max_9);
-                store_any(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                store_any(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -4482,18 +4469,18 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_12 = load_any(row_sum + i);
-        const mask_any t_13 = row_sum_12 == 0.0f;
+        const vec_any row_sum_9 = load_any(row_sum + i);
+        const mask_any t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_12));
+            store_any(sum + e * 64 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_9));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_14 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_14 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_14) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_11 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_11 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_11) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -4516,7 +4503,7 @@ APART void softmax_kerple_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4578,7 +4565,8 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4605,29 +4593,30 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f))) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
                     a_array_stride_0]) * log1p_any(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
-                    (abs_any(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_any)) * 1.0f))) * 1.442695f));
+                    (abs_any(__builtin_convertvector(((r % n_q) + query_start) - t_0, vec_any)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_1 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_1 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4679,12 +4668,12 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                 }
@@ -4830,9 +4819,10 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
@@ -4861,18 +4851,17 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
         store_any(row_sum + i, splat_any(0.0f));
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_3 = __builtin_convertvector(((i0 + i + lane_any) + t_2) - j0, vec_any);
+            const vec_any t_2 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_3 -
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_2 -
                     (float)j) * 1.0f))) * 1.442695f));
             }
         }
@@ -4880,13 +4869,12 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                const ints_any t_3 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_5, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4914,30 +4902,30 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_6 = load_any(old_max + i);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new7);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new7);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new7);
+            const vec_any old_max_4 = load_any(old_max + i);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new5);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_9 = load_any(row_max + i);
+            const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_8 = load_any(score + j * 64 + i);
-                const vec_any score_new10 = exp2_any(score_8 - row_max_9);
-                store_any(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                store_any(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_11 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_11 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_11) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_9 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_9 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_9) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -5005,10 +4993,10 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -5056,6 +5044,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -5093,62 +5082,59 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     store_any(row_sum_2_compensation + i, splat_any(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
                    saved_0_tile); score_2 = s ... */
                 const float a_array_1 = a_array[0];
                 const float t_2 = fabsf(a_array_1);
                 const float t_3 = fabsf(c_array[0]);
-                const int64_t t_4 = n_k - n_q;
-                const float t_12 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_11 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_5 = __builtin_convertvector(((i0 + i + lane_any) + t_4) - j0, vec_any);
-                    const vec_any saved_0_tile_7 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_10 = load_any(row_0_tile + i);
+                    const vec_any t_4 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+                    const vec_any saved_0_tile_6 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_9 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any t_6 = log1p_any(t_3 * (abs_any(t_5 - (float)j) * 1.0f));
-                        const vec_any score_new8 = exp2_any((score_0 - ((t_2 * t_6) * 1.442695f)) - saved_0_tile_7);
-                        store_any(score + j * 64 + i, score_new8);
-                        const vec_any score_2_9 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new11 = score_2_9 + row_0_tile_10;
-                        store_any(score_2 + j * 64 + i, score_2_new11);
-                        store_any(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * (t_12 * t_6))));
+                        const vec_any t_5 = log1p_any(t_3 * (abs_any(t_4 - (float)j) * 1.0f));
+                        const vec_any score_new7 = exp2_any((score_0 - ((t_2 * t_5) * 1.442695f)) - saved_0_tile_6);
+                        store_any(score + j * 64 + i, score_new7);
+                        const vec_any score_2_8 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new10 = score_2_8 + row_0_tile_9;
+                        store_any(score_2 + j * 64 + i, score_2_new10);
+                        store_any(weight_3 + j * 64 + i, score_2_new10 * (score_new7 * 0.125f));
+                        store_any(weight_4 + j * 64 + i, score_2_new10 * (-(score_new7 * (t_11 * t_5))));
                     }
                 }
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
-                    const float t_13 = fabsf(a_array[0]);
-                    const float c_array_14 = c_array[0];
-                    const float t_15 = (c_array_14 < 0.0f) ? (-1.0f) : 1.0f;
-                    const int64_t t_16 = n_k - n_q;
-                    const float t_18 = fabsf(c_array_14);
+                       1.0f) * abs((i + query_start) - j)) / (1.0f + (abs(c) * (abs(( ... */
+                    const float t_12 = fabsf(a_array[0]);
+                    const float c_array_13 = c_array[0];
+                    const float t_14 = (c_array_13 < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_16 = fabsf(c_array_13);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_17 = __builtin_convertvector(((i0 + i + lane_any) + t_16) - j0, vec_any);
-                        const vec_any t_19 = __builtin_convertvector(((i0 + i + lane_any) + t_16) - j0, vec_any);
+                        const vec_any t_15 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+                        const vec_any t_17 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j * 64 +
-                                i) * (t_13 * ((t_15 * abs_any(t_17 - (float)j)) / (1.0f + (t_18 * (abs_any(t_19 -
+                                i) * (t_12 * ((t_14 * abs_any(t_15 - (float)j)) / (1.0f + (t_16 * (abs_any(t_17 -
                                 (float)j) * 1.0f))))))));
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_20 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_21 = (i0 + i + lane_any) + t_20;
+                            const ints_any t_18 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21,
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_18,
                                     mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -5156,17 +5142,16 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_any in_region[16] = {0};
                             if (finite_any(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_22 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22),
-                                    mask_any);
+                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
+                                    query_start), mask_any);
                             }
                             add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -5175,14 +5160,13 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
-                        const int64_t t_23 = n_k - n_q;
+                        /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_24 = (i0 + i + lane_any) + t_23;
+                            const ints_any t_19 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_24,
+                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19,
                                     mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -5205,14 +5189,13 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         }
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_1) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_25 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_26 = (i0 + i + lane_any) + t_25;
+                            const ints_any t_20 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_26,
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_20,
                                     mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -5251,8 +5234,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_27 = load_any(row_sum + i);
-                        const vec_any term = row_sum_27;
+                        const vec_any row_sum_21 = load_any(row_sum + i);
+                        const vec_any term = row_sum_21;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -5267,8 +5250,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_2_28 = load_any(row_sum_2 + i);
-                        const vec_any term = row_sum_2_28;
+                        const vec_any row_sum_2_22 = load_any(row_sum_2 + i);
+                        const vec_any term = row_sum_2_22;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -5307,10 +5290,11 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5369,7 +5353,7 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -5379,11 +5363,11 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
             const float t_0 = fabsf(a_array[m * a_array_stride_0]);
             const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-            const int64_t t_2 = i0 + n_k - n_q;
+            const int64_t t_2 = i0 + query_start;
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -5391,26 +5375,26 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                         (abs_any(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_4 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) + n_k - n_q),
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) + query_start),
                             mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
@@ -5432,28 +5416,28 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_6 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_6 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_6 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + n_k - n_q;
+                        const int64_t t_7 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
                         }
@@ -5582,6 +5566,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -5754,6 +5739,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_kerple_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5872,9 +5881,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_kerple_forward(const struct attn_problem *problem, const struct softmax_kerple_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5883,15 +5889,16 @@ int softmax_kerple_forward(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->a || !params->c) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -6017,58 +6024,11 @@ static size_t set_totals(struct call *call, const struct softmax_kerple_gradient
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -6089,7 +6049,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -6104,7 +6064,6 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -6112,9 +6071,11 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 5; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -6122,14 +6083,9 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -6139,11 +6095,6 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

@@ -11,10 +11,10 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.17677669529663687)
-     x5 [b g m i] = sum over j of x4 if abs((i + n_k - n_q) / 32 - j / 32) <= 3 && abs((i + n_k - n_q) % 32 - j % 32) <=
-     3
-     x6 [b g m i e] = sum over j of x4 * v if abs((i + n_k - n_q) / 32 - j / 32) <= 3 && abs((i + n_k - n_q) % 32 - j %
+     x5 [b g m i] = sum over j of x4 if abs((i + query_start) / 32 - j / 32) <= 3 && abs((i + query_start) % 32 - j %
      32) <= 3
+     x6 [b g m i e] = sum over j of x4 * v if abs((i + query_start) / 32 - j / 32) <= 3 && abs((i + query_start) % 32 -
+     j % 32) <= 3
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
 
@@ -87,9 +87,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
 };
@@ -746,9 +743,10 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -792,8 +790,8 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -805,43 +803,42 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, -INFIN ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                const ints_v4 t_2 = t_1 / 32;
-                const ints_v4 t_3 = t_1 % 32;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_1 = t_0 / 32;
+                const ints_v4 t_2 = t_0 % 32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_4 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new5 = pick_v4(__builtin_convertvector(((((t_2 - ((j0 + j) / 32)) ^ ((t_2 - ((j0
-                        + j) / 32)) >> 63)) - ((t_2 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_3 - ((j0 + j) % 32)) ^
-                        ((t_3 - ((j0 + j) % 32)) >> 63)) - ((t_3 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4), score_4,
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
+                        + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
+                        ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4), score_3,
                         splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new5);
-                    row_max_in = max_v4(row_max_in, score_new5);
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in = max_v4(row_max_in, score_new4);
                 }
                 store_v4(row_max + i, row_max_in);
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_6 = load_v4(old_max + i);
-                const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new7);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new7);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new7);
+                const vec_v4 old_max_5 = load_v4(old_max + i);
+                const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new6);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_9 = load_v4(row_max + i);
+                const vec_v4 row_max_8 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_8 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new10 = exp2_v4(score_8 - row_max_9);
-                    store_v4(score + j * 64 + i, score_new10);
-                    row_sum_in += score_new10;
+                    const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
+                    store_v4(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -852,14 +849,13 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 32, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
-                    const int64_t t_13 = (j0 + j) / 32;
-                    const int64_t t_14 = (j0 + j) % 32;
+                    const int64_t t_11 = (j0 + j) / 32;
+                    const int64_t t_12 = (j0 + j) % 32;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
-                        in_region[i / 16] = __builtin_convertvector((((((t_12 / 32) - t_13) ^ (((t_12 / 32) - t_13) >>
-                            63)) - (((t_12 / 32) - t_13) >> 63)) <= 3) & (((((t_12 % 32) - t_14) ^ (((t_12 % 32) - t_14)
-                            >> 63)) - (((t_12 % 32) - t_14) >> 63)) <= 3), mask_v4);
+                        const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                        in_region[i / 16] = __builtin_convertvector((((((t_10 / 32) - t_11) ^ (((t_10 / 32) - t_11) >>
+                            63)) - (((t_10 / 32) - t_11) >> 63)) <= 3) & (((((t_10 % 32) - t_12) ^ (((t_10 % 32) - t_12)
+                            >> 63)) - (((t_10 % 32) - t_12) >> 63)) <= 3), mask_v4);
                     }
                     add_seen_v4(32, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -869,18 +865,18 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_15 = load_v4(row_sum + i);
-        const mask_v4 t_16 = row_sum_15 == 0.0f;
+        const vec_v4 row_sum_13 = load_v4(row_sum + i);
+        const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_15));
+            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_17 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_17 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_17) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_15 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_15 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_15) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -903,7 +899,7 @@ TARGET_v4 APART void softmax_natten_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 32, r: 64] */
@@ -964,7 +960,8 @@ TARGET_v4 APART void softmax_natten_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -989,8 +986,8 @@ TARGET_v4 APART void softmax_natten_few_keys_v4(const struct call *call, int64_t
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((n_k - n_q) / 32) * 32) - 96, (((n_k - 1) / 32) * 32) + 32},
-        {(((n_k - n_q) / 32) * 32) + 32, (((n_k - 1) / 32) * 32) + 128},
+        {((query_start / 32) * 32) - 96, (((n_q + query_start - 1) / 32) * 32) + 32},
+        {((query_start / 32) * 32) + 32, (((n_q + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -1002,17 +999,17 @@ TARGET_v4 APART void softmax_natten_few_keys_v4(const struct call *call, int64_t
             for (int64_t r = 0; r < rows; r += 16) {
                 store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 2176 + r));
             }
-            /* score = select((abs((((r % n_q) + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + (n_k - n_q))
+            /* score = select((abs((((r % n_q) + query_start) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + query_start)
                % 32) - (j % 32)) <= 3 ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 const ints_v4 t_1 = t_0 / 32;
                 const ints_v4 t_2 = t_0 % 32;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((((((r % n_q) + n_k - n_q) / 32) -
-                        t_1) ^ (((((r % n_q) + n_k - n_q) / 32) - t_1) >> 63)) - (((((r % n_q) + n_k - n_q) / 32) - t_1)
-                        >> 63)) <= 3) & (((((((r % n_q) + n_k - n_q) % 32) - t_2) ^ (((((r % n_q) + n_k - n_q) % 32) -
-                        t_2) >> 63)) - (((((r % n_q) + n_k - n_q) % 32) - t_2) >> 63)) <= 3), mask_v4),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((((((r % n_q) + query_start) / 32) -
+                        t_1) ^ (((((r % n_q) + query_start) / 32) - t_1) >> 63)) - (((((r % n_q) + query_start) / 32) -
+                        t_1) >> 63)) <= 3) & (((((((r % n_q) + query_start) % 32) - t_2) ^ (((((r % n_q) + query_start)
+                        % 32) - t_2) >> 63)) - (((((r % n_q) + query_start) % 32) - t_2) >> 63)) <= 3), mask_v4),
                         load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1068,8 +1065,8 @@ TARGET_v4 APART void softmax_natten_few_keys_v4(const struct call *call, int64_t
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v4 in_region[8] = {0};
-                    const int64_t t_5 = ((r % n_q) + n_k - n_q) / 32;
-                    const int64_t t_7 = ((r % n_q) + n_k - n_q) % 32;
+                    const int64_t t_5 = ((r % n_q) + query_start) / 32;
+                    const int64_t t_7 = ((r % n_q) + query_start) % 32;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_6 = j0 + j + lane_v4;
                         in_region[j / 16] = __builtin_convertvector(((((t_5 - (t_6 / 32)) ^ ((t_5 - (t_6 / 32)) >> 63))
@@ -1219,9 +1216,10 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -1250,8 +1248,8 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -1263,43 +1261,42 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, -INFIN ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                const ints_v4 t_2 = t_1 / 32;
-                const ints_v4 t_3 = t_1 % 32;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_1 = t_0 / 32;
+                const ints_v4 t_2 = t_0 % 32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_4 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new5 = pick_v4(__builtin_convertvector(((((t_2 - ((j0 + j) / 32)) ^ ((t_2 - ((j0
-                        + j) / 32)) >> 63)) - ((t_2 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_3 - ((j0 + j) % 32)) ^
-                        ((t_3 - ((j0 + j) % 32)) >> 63)) - ((t_3 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4), score_4,
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
+                        + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
+                        ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4), score_3,
                         splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new5);
-                    row_max_in = max_v4(row_max_in, score_new5);
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in = max_v4(row_max_in, score_new4);
                 }
                 store_v4(row_max + i, row_max_in);
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_6 = load_v4(old_max + i);
-                const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new7);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new7);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new7);
+                const vec_v4 old_max_5 = load_v4(old_max + i);
+                const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new6);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_9 = load_v4(row_max + i);
+                const vec_v4 row_max_8 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_8 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new10 = exp2_v4(score_8 - row_max_9);
-                    store_v4(score + j * 64 + i, score_new10);
-                    row_sum_in += score_new10;
+                    const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
+                    store_v4(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -1307,9 +1304,9 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_11 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_11 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_11) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_10 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1379,9 +1376,10 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1425,8 +1423,8 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -1445,17 +1443,16 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
                         + j * 64 + i) - saved_0_tile_1) * 0.176776695f));
                 }
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, 0.0f) */
-            const int64_t t_2 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
-                const ints_v4 t_4 = t_3 / 32;
-                const ints_v4 t_5 = t_3 % 32;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_3 = t_2 / 32;
+                const ints_v4 t_4 = t_2 % 32;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((((t_4 - ((j0 + j) / 32)) ^ ((t_4 -
-                        ((j0 + j) / 32)) >> 63)) - ((t_4 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_5 - ((j0 + j) % 32)) ^
-                        ((t_5 - ((j0 + j) % 32)) >> 63)) - ((t_5 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
+                        ((j0 + j) / 32)) >> 63)) - ((t_3 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_4 - ((j0 + j) % 32)) ^
+                        ((t_4 - ((j0 + j) % 32)) >> 63)) - ((t_4 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(0.0f)));
                 }
             }
@@ -1466,14 +1463,13 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(k + j0 * k_row + j * k_row, 1, 32, 1)) continue;
-                    const int64_t t_6 = n_k - n_q;
-                    const int64_t t_8 = (j0 + j) / 32;
-                    const int64_t t_9 = (j0 + j) % 32;
+                    const int64_t t_6 = (j0 + j) / 32;
+                    const int64_t t_7 = (j0 + j) % 32;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
-                        in_region[i / 16] = __builtin_convertvector((((((t_7 / 32) - t_8) ^ (((t_7 / 32) - t_8) >> 63))
-                            - (((t_7 / 32) - t_8) >> 63)) <= 3) & (((((t_7 % 32) - t_9) ^ (((t_7 % 32) - t_9) >> 63)) -
-                            (((t_7 % 32) - t_9) >> 63)) <= 3), mask_v4);
+                        const ints_v4 t_5 = (i0 + i + lane_v4) + query_start;
+                        in_region[i / 16] = __builtin_convertvector((((((t_5 / 32) - t_6) ^ (((t_5 / 32) - t_6) >> 63))
+                            - (((t_5 / 32) - t_6) >> 63)) <= 3) & (((((t_5 % 32) - t_7) ^ (((t_5 % 32) - t_7) >> 63)) -
+                            (((t_5 % 32) - t_7) >> 63)) <= 3), mask_v4);
                     }
                     add_seen_v4(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -1506,10 +1502,11 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1566,12 +1563,14 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
     for (int64_t m = 0; m < members; m++) {
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {-(n_k - n_q - (((j0 - floor_mod(j0, 32)) / 32) * 32) + ((((j0 - floor_mod(j0, 32)) / 32) <= 0) ? 31 : 0)),
-                n_q - n_k + ((((j1 - floor_mod(j1 - 1, 32) - 1) / 32) + 3) * 32) + ((0 <= (((j1 - floor_mod(j1 - 1,
+            {-(query_start - (((j0 - floor_mod(j0, 32)) / 32) * 32) + ((((j0 - floor_mod(j0,
+                32)) / 32) <= 0) ? 31 : 0)), ((((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) + 3) * 32) - query_start + ((0 <= (((j1 - floor_mod(j1 - 1,
                 32) - 1) / 32) + 3)) ? 31 : 0) + 1},
-            {-(n_k - n_q - ((((j0 - floor_mod(j0, 32)) / 32) - 3) * 32) + (((((j0 - floor_mod(j0,
-                32)) / 32) - 3) <= 0) ? 31 : 0)), n_q - n_k + ((((j1 - floor_mod(j1 - 1,
-                32) - 1) / 32) - 1) * 32) + ((0 <= (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) - 1)) ? 31 : 0) + 1},
+            {-(query_start - ((((j0 - floor_mod(j0, 32)) / 32) - 3) * 32) + (((((j0 - floor_mod(j0,
+                32)) / 32) - 3) <= 0) ? 31 : 0)), ((((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) - 1) * 32) - query_start + ((0 <= (((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) - 1)) ? 31 : 0) + 1},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -1592,18 +1591,18 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                             (i0 + i)])));
                     }
                 }
-                /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j
+                /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j
                    % 32)) <= 3), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_0 = j0 + j + lane_v4;
                     const ints_v4 t_1 = t_0 / 32;
                     const ints_v4 t_2 = t_0 % 32;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + n_k - n_q) / 32) -
-                            t_1) ^ (((((i0 + i) + n_k - n_q) / 32) - t_1) >> 63)) - (((((i0 + i) + n_k - n_q) / 32) -
-                            t_1) >> 63)) <= 3) & (((((((i0 + i) + n_k - n_q) % 32) - t_2) ^ (((((i0 + i) + n_k - n_q) %
-                            32) - t_2) >> 63)) - (((((i0 + i) + n_k - n_q) % 32) - t_2) >> 63)) <= 3), mask_v4),
-                            load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + query_start) / 32)
+                            - t_1) ^ (((((i0 + i) + query_start) / 32) - t_1) >> 63)) - (((((i0 + i) + query_start) /
+                            32) - t_1) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_2) ^ (((((i0 + i) +
+                            query_start) % 32) - t_2) >> 63)) - (((((i0 + i) + query_start) % 32) - t_2) >> 63)) <= 3),
+                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
                 if (dv) {
@@ -1615,8 +1614,8 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[4] = {0};
                             if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 32, 1)) continue;
-                            const int64_t t_3 = ((i0 + i) + n_k - n_q) / 32;
-                            const int64_t t_5 = ((i0 + i) + n_k - n_q) % 32;
+                            const int64_t t_3 = ((i0 + i) + query_start) / 32;
+                            const int64_t t_5 = ((i0 + i) + query_start) % 32;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_4 = j0 + j + lane_v4;
                                 in_region[j / 16] = __builtin_convertvector(((((t_3 - (t_4 / 32)) ^ ((t_3 - (t_4 / 32))
@@ -1640,18 +1639,18 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                             }
                         }
                     }
-                    /* score_2 = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32)
+                    /* score_2 = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32)
                        - (j % 32)) <= 3), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_6 = j0 + j + lane_v4;
                         const ints_v4 t_7 = t_6 / 32;
                         const ints_v4 t_8 = t_6 % 32;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + n_k - n_q) /
-                                32) - t_7) ^ (((((i0 + i) + n_k - n_q) / 32) - t_7) >> 63)) - (((((i0 + i) + n_k - n_q)
-                                / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + n_k - n_q) % 32) - t_8) ^ (((((i0 + i) +
-                                n_k - n_q) % 32) - t_8) >> 63)) - (((((i0 + i) + n_k - n_q) % 32) - t_8) >> 63)) <= 3),
-                                mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + query_start)
+                                / 32) - t_7) ^ (((((i0 + i) + query_start) / 32) - t_7) >> 63)) - (((((i0 + i) +
+                                query_start) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_8) ^
+                                (((((i0 + i) + query_start) % 32) - t_8) >> 63)) - (((((i0 + i) + query_start) % 32) -
+                                t_8) >> 63)) <= 3), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                     /* sum_2[d][j] += sum over i of q * score_2 */
@@ -1662,8 +1661,8 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[4] = {0};
                             if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 32, 1)) continue;
-                            const int64_t t_9 = ((i0 + i) + n_k - n_q) / 32;
-                            const int64_t t_11 = ((i0 + i) + n_k - n_q) % 32;
+                            const int64_t t_9 = ((i0 + i) + query_start) / 32;
+                            const int64_t t_11 = ((i0 + i) + query_start) % 32;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_10 = j0 + j + lane_v4;
                                 in_region[j / 16] = __builtin_convertvector(((((t_9 - (t_10 / 32)) ^ ((t_9 - (t_10 /
@@ -2281,9 +2280,10 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2327,8 +2327,8 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -2340,43 +2340,42 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, -INFIN ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                const ints_v3 t_2 = t_1 / 32;
-                const ints_v3 t_3 = t_1 % 32;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_1 = t_0 / 32;
+                const ints_v3 t_2 = t_0 % 32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_4 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new5 = pick_v3(__builtin_convertvector(((((t_2 - ((j0 + j) / 32)) ^ ((t_2 - ((j0
-                        + j) / 32)) >> 63)) - ((t_2 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_3 - ((j0 + j) % 32)) ^
-                        ((t_3 - ((j0 + j) % 32)) >> 63)) - ((t_3 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3), score_4,
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
+                        + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
+                        ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3), score_3,
                         splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new5);
-                    row_max_in = max_v3(row_max_in, score_new5);
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in = max_v3(row_max_in, score_new4);
                 }
                 store_v3(row_max + i, row_max_in);
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_6 = load_v3(old_max + i);
-                const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new7);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new7);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new7);
+                const vec_v3 old_max_5 = load_v3(old_max + i);
+                const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new6);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_9 = load_v3(row_max + i);
+                const vec_v3 row_max_8 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_8 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new10 = exp2_v3(score_8 - row_max_9);
-                    store_v3(score + j * 64 + i, score_new10);
-                    row_sum_in += score_new10;
+                    const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
+                    store_v3(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -2387,14 +2386,13 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 32, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
-                    const int64_t t_13 = (j0 + j) / 32;
-                    const int64_t t_14 = (j0 + j) % 32;
+                    const int64_t t_11 = (j0 + j) / 32;
+                    const int64_t t_12 = (j0 + j) % 32;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
-                        in_region[i / 8] = __builtin_convertvector((((((t_12 / 32) - t_13) ^ (((t_12 / 32) - t_13) >>
-                            63)) - (((t_12 / 32) - t_13) >> 63)) <= 3) & (((((t_12 % 32) - t_14) ^ (((t_12 % 32) - t_14)
-                            >> 63)) - (((t_12 % 32) - t_14) >> 63)) <= 3), mask_v3);
+                        const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                        in_region[i / 8] = __builtin_convertvector((((((t_10 / 32) - t_11) ^ (((t_10 / 32) - t_11) >>
+                            63)) - (((t_10 / 32) - t_11) >> 63)) <= 3) & (((((t_10 % 32) - t_12) ^ (((t_10 % 32) - t_12)
+                            >> 63)) - (((t_10 % 32) - t_12) >> 63)) <= 3), mask_v3);
                     }
                     add_seen_v3(32, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -2404,18 +2402,18 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_15 = load_v3(row_sum + i);
-        const mask_v3 t_16 = row_sum_15 == 0.0f;
+        const vec_v3 row_sum_13 = load_v3(row_sum + i);
+        const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_15));
+            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_17 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_17 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_17) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_15 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_15 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_15) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2438,7 +2436,7 @@ TARGET_v3 APART void softmax_natten_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 32, r: 64] */
@@ -2499,7 +2497,8 @@ TARGET_v3 APART void softmax_natten_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2524,8 +2523,8 @@ TARGET_v3 APART void softmax_natten_few_keys_v3(const struct call *call, int64_t
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((n_k - n_q) / 32) * 32) - 96, (((n_k - 1) / 32) * 32) + 32},
-        {(((n_k - n_q) / 32) * 32) + 32, (((n_k - 1) / 32) * 32) + 128},
+        {((query_start / 32) * 32) - 96, (((n_q + query_start - 1) / 32) * 32) + 32},
+        {((query_start / 32) * 32) + 32, (((n_q + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -2537,17 +2536,17 @@ TARGET_v3 APART void softmax_natten_few_keys_v3(const struct call *call, int64_t
             for (int64_t r = 0; r < rows; r += 8) {
                 store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 2176 + r));
             }
-            /* score = select((abs((((r % n_q) + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + (n_k - n_q))
+            /* score = select((abs((((r % n_q) + query_start) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + query_start)
                % 32) - (j % 32)) <= 3 ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 const ints_v3 t_1 = t_0 / 32;
                 const ints_v3 t_2 = t_0 % 32;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((((((r % n_q) + n_k - n_q) / 32) -
-                        t_1) ^ (((((r % n_q) + n_k - n_q) / 32) - t_1) >> 63)) - (((((r % n_q) + n_k - n_q) / 32) - t_1)
-                        >> 63)) <= 3) & (((((((r % n_q) + n_k - n_q) % 32) - t_2) ^ (((((r % n_q) + n_k - n_q) % 32) -
-                        t_2) >> 63)) - (((((r % n_q) + n_k - n_q) % 32) - t_2) >> 63)) <= 3), mask_v3),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((((((r % n_q) + query_start) / 32) -
+                        t_1) ^ (((((r % n_q) + query_start) / 32) - t_1) >> 63)) - (((((r % n_q) + query_start) / 32) -
+                        t_1) >> 63)) <= 3) & (((((((r % n_q) + query_start) % 32) - t_2) ^ (((((r % n_q) + query_start)
+                        % 32) - t_2) >> 63)) - (((((r % n_q) + query_start) % 32) - t_2) >> 63)) <= 3), mask_v3),
                         load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2603,8 +2602,8 @@ TARGET_v3 APART void softmax_natten_few_keys_v3(const struct call *call, int64_t
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_v3 in_region[16] = {0};
-                    const int64_t t_5 = ((r % n_q) + n_k - n_q) / 32;
-                    const int64_t t_7 = ((r % n_q) + n_k - n_q) % 32;
+                    const int64_t t_5 = ((r % n_q) + query_start) / 32;
+                    const int64_t t_7 = ((r % n_q) + query_start) % 32;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_6 = j0 + j + lane_v3;
                         in_region[j / 8] = __builtin_convertvector(((((t_5 - (t_6 / 32)) ^ ((t_5 - (t_6 / 32)) >> 63)) -
@@ -2754,9 +2753,10 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -2785,8 +2785,8 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -2798,43 +2798,42 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, -INFIN ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                const ints_v3 t_2 = t_1 / 32;
-                const ints_v3 t_3 = t_1 % 32;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_1 = t_0 / 32;
+                const ints_v3 t_2 = t_0 % 32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_4 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new5 = pick_v3(__builtin_convertvector(((((t_2 - ((j0 + j) / 32)) ^ ((t_2 - ((j0
-                        + j) / 32)) >> 63)) - ((t_2 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_3 - ((j0 + j) % 32)) ^
-                        ((t_3 - ((j0 + j) % 32)) >> 63)) - ((t_3 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3), score_4,
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
+                        + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
+                        ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3), score_3,
                         splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new5);
-                    row_max_in = max_v3(row_max_in, score_new5);
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in = max_v3(row_max_in, score_new4);
                 }
                 store_v3(row_max + i, row_max_in);
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_6 = load_v3(old_max + i);
-                const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new7);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new7);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new7);
+                const vec_v3 old_max_5 = load_v3(old_max + i);
+                const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new6);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_9 = load_v3(row_max + i);
+                const vec_v3 row_max_8 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_8 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new10 = exp2_v3(score_8 - row_max_9);
-                    store_v3(score + j * 64 + i, score_new10);
-                    row_sum_in += score_new10;
+                    const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
+                    store_v3(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -2842,9 +2841,9 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_11 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_11 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_11) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_10 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -2914,9 +2913,10 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2960,8 +2960,8 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -2980,17 +2980,16 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
                         + j * 64 + i) - saved_0_tile_1) * 0.176776695f));
                 }
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, 0.0f) */
-            const int64_t t_2 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
-                const ints_v3 t_4 = t_3 / 32;
-                const ints_v3 t_5 = t_3 % 32;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_3 = t_2 / 32;
+                const ints_v3 t_4 = t_2 % 32;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((((t_4 - ((j0 + j) / 32)) ^ ((t_4 -
-                        ((j0 + j) / 32)) >> 63)) - ((t_4 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_5 - ((j0 + j) % 32)) ^
-                        ((t_5 - ((j0 + j) % 32)) >> 63)) - ((t_5 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
+                        ((j0 + j) / 32)) >> 63)) - ((t_3 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_4 - ((j0 + j) % 32)) ^
+                        ((t_4 - ((j0 + j) % 32)) >> 63)) - ((t_4 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(0.0f)));
                 }
             }
@@ -3001,14 +3000,13 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(k + j0 * k_row + j * k_row, 1, 32, 1)) continue;
-                    const int64_t t_6 = n_k - n_q;
-                    const int64_t t_8 = (j0 + j) / 32;
-                    const int64_t t_9 = (j0 + j) % 32;
+                    const int64_t t_6 = (j0 + j) / 32;
+                    const int64_t t_7 = (j0 + j) % 32;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
-                        in_region[i / 8] = __builtin_convertvector((((((t_7 / 32) - t_8) ^ (((t_7 / 32) - t_8) >> 63)) -
-                            (((t_7 / 32) - t_8) >> 63)) <= 3) & (((((t_7 % 32) - t_9) ^ (((t_7 % 32) - t_9) >> 63)) -
-                            (((t_7 % 32) - t_9) >> 63)) <= 3), mask_v3);
+                        const ints_v3 t_5 = (i0 + i + lane_v3) + query_start;
+                        in_region[i / 8] = __builtin_convertvector((((((t_5 / 32) - t_6) ^ (((t_5 / 32) - t_6) >> 63)) -
+                            (((t_5 / 32) - t_6) >> 63)) <= 3) & (((((t_5 % 32) - t_7) ^ (((t_5 % 32) - t_7) >> 63)) -
+                            (((t_5 % 32) - t_7) >> 63)) <= 3), mask_v3);
                     }
                     add_seen_v3(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -3041,10 +3039,11 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3101,12 +3100,14 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
     for (int64_t m = 0; m < members; m++) {
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {-(n_k - n_q - (((j0 - floor_mod(j0, 32)) / 32) * 32) + ((((j0 - floor_mod(j0, 32)) / 32) <= 0) ? 31 : 0)),
-                n_q - n_k + ((((j1 - floor_mod(j1 - 1, 32) - 1) / 32) + 3) * 32) + ((0 <= (((j1 - floor_mod(j1 - 1,
+            {-(query_start - (((j0 - floor_mod(j0, 32)) / 32) * 32) + ((((j0 - floor_mod(j0,
+                32)) / 32) <= 0) ? 31 : 0)), ((((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) + 3) * 32) - query_start + ((0 <= (((j1 - floor_mod(j1 - 1,
                 32) - 1) / 32) + 3)) ? 31 : 0) + 1},
-            {-(n_k - n_q - ((((j0 - floor_mod(j0, 32)) / 32) - 3) * 32) + (((((j0 - floor_mod(j0,
-                32)) / 32) - 3) <= 0) ? 31 : 0)), n_q - n_k + ((((j1 - floor_mod(j1 - 1,
-                32) - 1) / 32) - 1) * 32) + ((0 <= (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) - 1)) ? 31 : 0) + 1},
+            {-(query_start - ((((j0 - floor_mod(j0, 32)) / 32) - 3) * 32) + (((((j0 - floor_mod(j0,
+                32)) / 32) - 3) <= 0) ? 31 : 0)), ((((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) - 1) * 32) - query_start + ((0 <= (((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) - 1)) ? 31 : 0) + 1},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -3127,18 +3128,18 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                             (i0 + i)])));
                     }
                 }
-                /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j
+                /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j
                    % 32)) <= 3), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_0 = j0 + j + lane_v3;
                     const ints_v3 t_1 = t_0 / 32;
                     const ints_v3 t_2 = t_0 % 32;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + n_k - n_q) / 32) -
-                            t_1) ^ (((((i0 + i) + n_k - n_q) / 32) - t_1) >> 63)) - (((((i0 + i) + n_k - n_q) / 32) -
-                            t_1) >> 63)) <= 3) & (((((((i0 + i) + n_k - n_q) % 32) - t_2) ^ (((((i0 + i) + n_k - n_q) %
-                            32) - t_2) >> 63)) - (((((i0 + i) + n_k - n_q) % 32) - t_2) >> 63)) <= 3), mask_v3),
-                            load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + query_start) / 32)
+                            - t_1) ^ (((((i0 + i) + query_start) / 32) - t_1) >> 63)) - (((((i0 + i) + query_start) /
+                            32) - t_1) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_2) ^ (((((i0 + i) +
+                            query_start) % 32) - t_2) >> 63)) - (((((i0 + i) + query_start) % 32) - t_2) >> 63)) <= 3),
+                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
                 if (dv) {
@@ -3150,8 +3151,8 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[8] = {0};
                             if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 32, 1)) continue;
-                            const int64_t t_3 = ((i0 + i) + n_k - n_q) / 32;
-                            const int64_t t_5 = ((i0 + i) + n_k - n_q) % 32;
+                            const int64_t t_3 = ((i0 + i) + query_start) / 32;
+                            const int64_t t_5 = ((i0 + i) + query_start) % 32;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_4 = j0 + j + lane_v3;
                                 in_region[j / 8] = __builtin_convertvector(((((t_3 - (t_4 / 32)) ^ ((t_3 - (t_4 / 32))
@@ -3175,18 +3176,18 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                             }
                         }
                     }
-                    /* score_2 = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32)
+                    /* score_2 = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32)
                        - (j % 32)) <= 3), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_6 = j0 + j + lane_v3;
                         const ints_v3 t_7 = t_6 / 32;
                         const ints_v3 t_8 = t_6 % 32;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + n_k - n_q) /
-                                32) - t_7) ^ (((((i0 + i) + n_k - n_q) / 32) - t_7) >> 63)) - (((((i0 + i) + n_k - n_q)
-                                / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + n_k - n_q) % 32) - t_8) ^ (((((i0 + i) +
-                                n_k - n_q) % 32) - t_8) >> 63)) - (((((i0 + i) + n_k - n_q) % 32) - t_8) >> 63)) <= 3),
-                                mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + query_start)
+                                / 32) - t_7) ^ (((((i0 + i) + query_start) / 32) - t_7) >> 63)) - (((((i0 + i) +
+                                query_start) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_8) ^
+                                (((((i0 + i) + query_start) % 32) - t_8) >> 63)) - (((((i0 + i) + query_start) % 32) -
+                                t_8) >> 63)) <= 3), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                     /* sum_2[d][j] += sum over i of q * score_2 */
@@ -3197,8 +3198,8 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[8] = {0};
                             if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 32, 1)) continue;
-                            const int64_t t_9 = ((i0 + i) + n_k - n_q) / 32;
-                            const int64_t t_11 = ((i0 + i) + n_k - n_q) % 32;
+                            const int64_t t_9 = ((i0 + i) + query_start) / 32;
+                            const int64_t t_11 = ((i0 + i) + query_start) % 32;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_10 = j0 + j + lane_v3;
                                 in_region[j / 8] = __builtin_convertvector(((((t_9 - (t_10 / 32)) ^ ((t_9 - (t_10 / 32))
@@ -3800,9 +3801,10 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3846,8 +3848,8 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -3859,43 +3861,42 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, -INFIN ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                const ints_any t_2 = t_1 / 32;
-                const ints_any t_3 = t_1 % 32;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const ints_any t_1 = t_0 / 32;
+                const ints_any t_2 = t_0 % 32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_4 = load_any(score + j * 64 + i);
-                    const vec_any score_new5 = pick_any(__builtin_convertvector(((((t_2 - ((j0 + j) / 32)) ^ ((t_2 -
-                        ((j0 + j) / 32)) >> 63)) - ((t_2 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_3 - ((j0 + j) % 32)) ^
-                        ((t_3 - ((j0 + j) % 32)) >> 63)) - ((t_3 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any), score_4,
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = pick_any(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 -
+                        ((j0 + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
+                        ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any), score_3,
                         splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new5);
-                    row_max_in = max_any(row_max_in, score_new5);
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in = max_any(row_max_in, score_new4);
                 }
                 store_any(row_max + i, row_max_in);
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_6 = load_any(old_max + i);
-                const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new7);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new7);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new7);
+                const vec_any old_max_5 = load_any(old_max + i);
+                const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new6);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_9 = load_any(row_max + i);
+                const vec_any row_max_8 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_8 = load_any(score + j * 64 + i);
-                    const vec_any score_new10 = exp2_any(score_8 - row_max_9);
-                    store_any(score + j * 64 + i, score_new10);
-                    row_sum_in += score_new10;
+                    const vec_any score_7 = load_any(score + j * 64 + i);
+                    const vec_any score_new9 = exp2_any(score_7 - row_max_8);
+                    store_any(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -3906,14 +3907,13 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 32, 1)) continue;
-                    const int64_t t_11 = n_k - n_q;
-                    const int64_t t_13 = (j0 + j) / 32;
-                    const int64_t t_14 = (j0 + j) % 32;
+                    const int64_t t_11 = (j0 + j) / 32;
+                    const int64_t t_12 = (j0 + j) % 32;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_12 = (i0 + i + lane_any) + t_11;
-                        in_region[i / 4] = __builtin_convertvector((((((t_12 / 32) - t_13) ^ (((t_12 / 32) - t_13) >>
-                            63)) - (((t_12 / 32) - t_13) >> 63)) <= 3) & (((((t_12 % 32) - t_14) ^ (((t_12 % 32) - t_14)
-                            >> 63)) - (((t_12 % 32) - t_14) >> 63)) <= 3), mask_any);
+                        const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                        in_region[i / 4] = __builtin_convertvector((((((t_10 / 32) - t_11) ^ (((t_10 / 32) - t_11) >>
+                            63)) - (((t_10 / 32) - t_11) >> 63)) <= 3) & (((((t_10 % 32) - t_12) ^ (((t_10 % 32) - t_12)
+                            >> 63)) - (((t_10 % 32) - t_12) >> 63)) <= 3), mask_any);
                     }
                     add_seen_any(32, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -3923,18 +3923,18 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_15 = load_any(row_sum + i);
-        const mask_any t_16 = row_sum_15 == 0.0f;
+        const vec_any row_sum_13 = load_any(row_sum + i);
+        const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_15));
+            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_17 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_17 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_17) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_15 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_15 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_15) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -3957,7 +3957,7 @@ APART void softmax_natten_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 32, r: 64] */
@@ -4018,7 +4018,8 @@ APART void softmax_natten_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4043,8 +4044,8 @@ APART void softmax_natten_few_keys_any(const struct call *call, int64_t task, co
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((n_k - n_q) / 32) * 32) - 96, (((n_k - 1) / 32) * 32) + 32},
-        {(((n_k - n_q) / 32) * 32) + 32, (((n_k - 1) / 32) * 32) + 128},
+        {((query_start / 32) * 32) - 96, (((n_q + query_start - 1) / 32) * 32) + 32},
+        {((query_start / 32) * 32) + 32, (((n_q + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, chunk * 1024, min(n_k, (chunk + 1) * 1024));
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -4056,18 +4057,18 @@ APART void softmax_natten_few_keys_any(const struct call *call, int64_t task, co
             for (int64_t r = 0; r < rows; r += 4) {
                 store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 2176 + r));
             }
-            /* score = select((abs((((r % n_q) + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + (n_k - n_q))
+            /* score = select((abs((((r % n_q) + query_start) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + query_start)
                % 32) - (j % 32)) <= 3 ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 const ints_any t_1 = t_0 / 32;
                 const ints_any t_2 = t_0 % 32;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((((((r % n_q) + n_k - n_q) / 32) -
-                        t_1) ^ (((((r % n_q) + n_k - n_q) / 32) - t_1) >> 63)) - (((((r % n_q) + n_k - n_q) / 32) - t_1)
-                        >> 63)) <= 3) & (((((((r % n_q) + n_k - n_q) % 32) - t_2) ^ (((((r % n_q) + n_k - n_q) % 32) -
-                        t_2) >> 63)) - (((((r % n_q) + n_k - n_q) % 32) - t_2) >> 63)) <= 3), mask_any),
-                        load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((((((r % n_q) + query_start) / 32)
+                        - t_1) ^ (((((r % n_q) + query_start) / 32) - t_1) >> 63)) - (((((r % n_q) + query_start) / 32)
+                        - t_1) >> 63)) <= 3) & (((((((r % n_q) + query_start) % 32) - t_2) ^ (((((r % n_q) +
+                        query_start) % 32) - t_2) >> 63)) - (((((r % n_q) + query_start) % 32) - t_2) >> 63)) <= 3),
+                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
             /* state_max max= score */
@@ -4122,8 +4123,8 @@ APART void softmax_natten_few_keys_any(const struct call *call, int64_t task, co
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176);
                 for (int64_t r = 0; r < rows; r++) {
                     mask_any in_region[32] = {0};
-                    const int64_t t_5 = ((r % n_q) + n_k - n_q) / 32;
-                    const int64_t t_7 = ((r % n_q) + n_k - n_q) % 32;
+                    const int64_t t_5 = ((r % n_q) + query_start) / 32;
+                    const int64_t t_7 = ((r % n_q) + query_start) % 32;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_6 = j0 + j + lane_any;
                         in_region[j / 4] = __builtin_convertvector(((((t_5 - (t_6 / 32)) ^ ((t_5 - (t_6 / 32)) >> 63)) -
@@ -4273,9 +4274,10 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -4304,8 +4306,8 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -4317,43 +4319,42 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, -INFIN ... */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                const ints_any t_2 = t_1 / 32;
-                const ints_any t_3 = t_1 % 32;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const ints_any t_1 = t_0 / 32;
+                const ints_any t_2 = t_0 % 32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_4 = load_any(score + j * 64 + i);
-                    const vec_any score_new5 = pick_any(__builtin_convertvector(((((t_2 - ((j0 + j) / 32)) ^ ((t_2 -
-                        ((j0 + j) / 32)) >> 63)) - ((t_2 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_3 - ((j0 + j) % 32)) ^
-                        ((t_3 - ((j0 + j) % 32)) >> 63)) - ((t_3 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any), score_4,
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = pick_any(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 -
+                        ((j0 + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
+                        ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any), score_3,
                         splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new5);
-                    row_max_in = max_any(row_max_in, score_new5);
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in = max_any(row_max_in, score_new4);
                 }
                 store_any(row_max + i, row_max_in);
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_6 = load_any(old_max + i);
-                const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new7);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new7);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new7);
+                const vec_any old_max_5 = load_any(old_max + i);
+                const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new6);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_9 = load_any(row_max + i);
+                const vec_any row_max_8 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_8 = load_any(score + j * 64 + i);
-                    const vec_any score_new10 = exp2_any(score_8 - row_max_9);
-                    store_any(score + j * 64 + i, score_new10);
-                    row_sum_in += score_new10;
+                    const vec_any score_7 = load_any(score + j * 64 + i);
+                    const vec_any score_new9 = exp2_any(score_7 - row_max_8);
+                    store_any(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -4361,9 +4362,9 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_11 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_11 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_11) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_10 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -4433,9 +4434,10 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4479,8 +4481,8 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     }
     /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
-        {(((i0 + n_k - n_q) / 32) * 32) - 96, (((i1 + n_k - n_q - 1) / 32) * 32) + 32},
-        {(((i0 + n_k - n_q) / 32) * 32) + 32, (((i1 + n_k - n_q - 1) / 32) * 32) + 128},
+        {(((i0 + query_start) / 32) * 32) - 96, (((i1 + query_start - 1) / 32) * 32) + 32},
+        {(((i0 + query_start) / 32) * 32) + 32, (((i1 + query_start - 1) / 32) * 32) + 128},
     };
     const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
     for (int64_t piece = 0; piece < j_ranges; piece++) {
@@ -4499,17 +4501,16 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
                         (exp2_any(load_any(score + j * 64 + i) - saved_0_tile_1) * 0.176776695f));
                 }
             }
-            /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j %
+            /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
                32)) <= 3), score, 0.0f) */
-            const int64_t t_2 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_3 = (i0 + i + lane_any) + t_2;
-                const ints_any t_4 = t_3 / 32;
-                const ints_any t_5 = t_3 % 32;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                const ints_any t_3 = t_2 / 32;
+                const ints_any t_4 = t_2 % 32;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((((t_4 - ((j0 + j) / 32)) ^ ((t_4 -
-                        ((j0 + j) / 32)) >> 63)) - ((t_4 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_5 - ((j0 + j) % 32)) ^
-                        ((t_5 - ((j0 + j) % 32)) >> 63)) - ((t_5 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
+                        ((j0 + j) / 32)) >> 63)) - ((t_3 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_4 - ((j0 + j) % 32)) ^
+                        ((t_4 - ((j0 + j) % 32)) >> 63)) - ((t_4 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any),
                         load_any(score + j * 64 + i), splat_any(0.0f)));
                 }
             }
@@ -4520,14 +4521,13 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(k + j0 * k_row + j * k_row, 1, 32, 1)) continue;
-                    const int64_t t_6 = n_k - n_q;
-                    const int64_t t_8 = (j0 + j) / 32;
-                    const int64_t t_9 = (j0 + j) % 32;
+                    const int64_t t_6 = (j0 + j) / 32;
+                    const int64_t t_7 = (j0 + j) % 32;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_7 = (i0 + i + lane_any) + t_6;
-                        in_region[i / 4] = __builtin_convertvector((((((t_7 / 32) - t_8) ^ (((t_7 / 32) - t_8) >> 63)) -
-                            (((t_7 / 32) - t_8) >> 63)) <= 3) & (((((t_7 % 32) - t_9) ^ (((t_7 % 32) - t_9) >> 63)) -
-                            (((t_7 % 32) - t_9) >> 63)) <= 3), mask_any);
+                        const ints_any t_5 = (i0 + i + lane_any) + query_start;
+                        in_region[i / 4] = __builtin_convertvector((((((t_5 / 32) - t_6) ^ (((t_5 / 32) - t_6) >> 63)) -
+                            (((t_5 / 32) - t_6) >> 63)) <= 3) & (((((t_5 % 32) - t_7) ^ (((t_5 % 32) - t_7) >> 63)) -
+                            (((t_5 % 32) - t_7) >> 63)) <= 3), mask_any);
                     }
                     add_seen_any(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
                 }
@@ -4560,10 +4560,11 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4620,12 +4621,14 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
     for (int64_t m = 0; m < members; m++) {
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {-(n_k - n_q - (((j0 - floor_mod(j0, 32)) / 32) * 32) + ((((j0 - floor_mod(j0, 32)) / 32) <= 0) ? 31 : 0)),
-                n_q - n_k + ((((j1 - floor_mod(j1 - 1, 32) - 1) / 32) + 3) * 32) + ((0 <= (((j1 - floor_mod(j1 - 1,
+            {-(query_start - (((j0 - floor_mod(j0, 32)) / 32) * 32) + ((((j0 - floor_mod(j0,
+                32)) / 32) <= 0) ? 31 : 0)), ((((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) + 3) * 32) - query_start + ((0 <= (((j1 - floor_mod(j1 - 1,
                 32) - 1) / 32) + 3)) ? 31 : 0) + 1},
-            {-(n_k - n_q - ((((j0 - floor_mod(j0, 32)) / 32) - 3) * 32) + (((((j0 - floor_mod(j0,
-                32)) / 32) - 3) <= 0) ? 31 : 0)), n_q - n_k + ((((j1 - floor_mod(j1 - 1,
-                32) - 1) / 32) - 1) * 32) + ((0 <= (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) - 1)) ? 31 : 0) + 1},
+            {-(query_start - ((((j0 - floor_mod(j0, 32)) / 32) - 3) * 32) + (((((j0 - floor_mod(j0,
+                32)) / 32) - 3) <= 0) ? 31 : 0)), ((((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) - 1) * 32) - query_start + ((0 <= (((j1 - floor_mod(j1 - 1,
+                32) - 1) / 32) - 1)) ? 31 : 0) + 1},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
@@ -4646,18 +4649,18 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                             + (i0 + i)])));
                     }
                 }
-                /* score = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32) - (j
+                /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j
                    % 32)) <= 3), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_0 = j0 + j + lane_any;
                     const ints_any t_1 = t_0 / 32;
                     const ints_any t_2 = t_0 % 32;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector((((((((i0 + i) + n_k - n_q) / 32)
-                            - t_1) ^ (((((i0 + i) + n_k - n_q) / 32) - t_1) >> 63)) - (((((i0 + i) + n_k - n_q) / 32) -
-                            t_1) >> 63)) <= 3) & (((((((i0 + i) + n_k - n_q) % 32) - t_2) ^ (((((i0 + i) + n_k - n_q) %
-                            32) - t_2) >> 63)) - (((((i0 + i) + n_k - n_q) % 32) - t_2) >> 63)) <= 3), mask_any),
-                            load_any(score + i * 64 + j), splat_any(0.0f)));
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector((((((((i0 + i) + query_start) /
+                            32) - t_1) ^ (((((i0 + i) + query_start) / 32) - t_1) >> 63)) - (((((i0 + i) + query_start)
+                            / 32) - t_1) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_2) ^ (((((i0 + i) +
+                            query_start) % 32) - t_2) >> 63)) - (((((i0 + i) + query_start) % 32) - t_2) >> 63)) <= 3),
+                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
                 if (dv) {
@@ -4669,8 +4672,8 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[16] = {0};
                             if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 32, 1)) continue;
-                            const int64_t t_3 = ((i0 + i) + n_k - n_q) / 32;
-                            const int64_t t_5 = ((i0 + i) + n_k - n_q) % 32;
+                            const int64_t t_3 = ((i0 + i) + query_start) / 32;
+                            const int64_t t_5 = ((i0 + i) + query_start) % 32;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_4 = j0 + j + lane_any;
                                 in_region[j / 4] = __builtin_convertvector(((((t_3 - (t_4 / 32)) ^ ((t_3 - (t_4 / 32))
@@ -4694,18 +4697,18 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                             }
                         }
                     }
-                    /* score_2 = select((abs(((i + (n_k - n_q)) / 32) - (j / 32)) <= 3) && (abs(((i + (n_k - n_q)) % 32)
+                    /* score_2 = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32)
                        - (j % 32)) <= 3), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_6 = j0 + j + lane_any;
                         const ints_any t_7 = t_6 / 32;
                         const ints_any t_8 = t_6 % 32;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector((((((((i0 + i) + n_k - n_q)
-                                / 32) - t_7) ^ (((((i0 + i) + n_k - n_q) / 32) - t_7) >> 63)) - (((((i0 + i) + n_k -
-                                n_q) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + n_k - n_q) % 32) - t_8) ^ (((((i0 +
-                                i) + n_k - n_q) % 32) - t_8) >> 63)) - (((((i0 + i) + n_k - n_q) % 32) - t_8) >> 63)) <=
-                                3), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector((((((((i0 + i) +
+                                query_start) / 32) - t_7) ^ (((((i0 + i) + query_start) / 32) - t_7) >> 63)) - (((((i0 +
+                                i) + query_start) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) -
+                                t_8) ^ (((((i0 + i) + query_start) % 32) - t_8) >> 63)) - (((((i0 + i) + query_start) %
+                                32) - t_8) >> 63)) <= 3), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                     /* sum_2[d][j] += sum over i of q * score_2 */
@@ -4716,8 +4719,8 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[16] = {0};
                             if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 32, 1)) continue;
-                            const int64_t t_9 = ((i0 + i) + n_k - n_q) / 32;
-                            const int64_t t_11 = ((i0 + i) + n_k - n_q) % 32;
+                            const int64_t t_9 = ((i0 + i) + query_start) / 32;
+                            const int64_t t_11 = ((i0 + i) + query_start) % 32;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_10 = j0 + j + lane_any;
                                 in_region[j / 4] = __builtin_convertvector(((((t_9 - (t_10 / 32)) ^ ((t_9 - (t_10 / 32))
@@ -4771,6 +4774,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -4897,6 +4901,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_natten_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5012,9 +5040,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_natten_forward(const struct attn_problem *problem, const struct softmax_natten_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5023,12 +5048,13 @@ int softmax_natten_forward(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 32, 32, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -5117,58 +5143,11 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(32 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 32, p.n_q * 32, 32};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 32, p.n_k * 32, 32};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 32; at += 32, to += row) {
-        float sum[32] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 32; d++) sum[d] +=(from[h * n * 32 + at + d]);
-        for (int64_t d = 0; d < 32; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 32;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     return bytes;
 }
 
@@ -5187,7 +5166,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -5204,14 +5183,15 @@ int softmax_natten_backward(const struct attn_problem *problem, const struct sof
     if (error) return error;
     (void)gradients;
     if (call.p.batch == 0) return 0;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 4; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -5219,14 +5199,9 @@ int softmax_natten_backward(const struct attn_problem *problem, const struct sof
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     (void)next;
@@ -5234,11 +5209,6 @@ int softmax_natten_backward(const struct attn_problem *problem, const struct sof
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 32};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

@@ -12,9 +12,9 @@
      x4 [j t] = cos((t % 2 != 0 ? j / 32 : j % 32) * 1 * rope_angle)
      x5 [j t] = sin((t % 2 != 0 ? j / 32 : j % 32) * 1 * rope_angle)
      x6 [b g j d] = k * x4[j, d / 2] + k[b, g, j, d % 2 == 0 ? d + 1 : d + -1] * x5[j, d / 2] * (d % 2 == 0 ? -1 : 1)
-     x7 [i t] = cos((t % 2 != 0 ? (i + n_k - n_q) / 32 : (i + n_k - n_q) % 32) * 1 * rope_angle)
-     x8 [i t] = sin((t % 2 != 0 ? (i + n_k - n_q) / 32 : (i + n_k - n_q) % 32) * 1 * rope_angle)
-     x9 [b g m i d] = q * x7[i, d / 2] + q[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x8[i,
+     x7 [b i t] = cos((t % 2 != 0 ? (i + query_start) / 32 : (i + query_start) % 32) * 1 * rope_angle)
+     x8 [b i t] = sin((t % 2 != 0 ? (i + query_start) / 32 : (i + query_start) % 32) * 1 * rope_angle)
+     x9 [b g m i d] = q * x7[b, i, d / 2] + q[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x8[b, i,
      d / 2] * (d % 2 == 0 ? -1 : 1)
      x10 [b g m i j] = sum over d of x9 * x6
      x11 [b g m i j] = exp(x10 * 0.125)
@@ -88,7 +88,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -530,9 +529,10 @@ TARGET_v4 static void softmax_rope_2d_rows_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -566,20 +566,19 @@ TARGET_v4 static void softmax_rope_2d_rows_v4(const struct call *call, int64_t t
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((select((t % 2) != 0, (i + (n_k - n_q)) / 32, (i + (n_k - n_q)) % 32) * 1.0f) * rope_angle);
+        /* query_cos = cos((select((t % 2) != 0, (i + query_start) / 32, (i + query_start) % 32) * 1.0f) * rope_angle);
            query_sin = sin((se ... */
-        const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-            const ints_v4 t_2 = t_1 / 32;
-            const ints_v4 t_3 = t_1 % 32;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+            const ints_v4 t_1 = t_0 / 32;
+            const ints_v4 t_2 = t_0 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+                const wide_v4 angle3 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                     wide_v4) * 1.0) * rope_angle[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle4));
-                const wide_v4 angle5 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle3));
+                const wide_v4 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                     wide_v4) * 1.0) * rope_angle[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle5));
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle4));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -617,16 +616,16 @@ TARGET_v4 static void softmax_rope_2d_rows_v4(const struct call *call, int64_t t
         /* key_cos = cos((select((t % 2) != 0, j / 32, j % 32) * 1.0f) * rope_angle);
            key_sin = sin((select((t % 2) != 0, j / 32, j % 32) * ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_6 = j0 + j + lane_v4;
-            const ints_v4 t_7 = t_6 / 32;
-            const ints_v4 t_8 = t_6 % 32;
+            const ints_v4 t_5 = j0 + j + lane_v4;
+            const ints_v4 t_6 = t_5 / 32;
+            const ints_v4 t_7 = t_5 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                const wide_v4 angle8 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle9));
-                const wide_v4 angle10 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle8));
+                const wide_v4 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle10));
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle9));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -677,21 +676,21 @@ TARGET_v4 static void softmax_rope_2d_rows_v4(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_11 = load_v4(old_max + i);
-                const vec_v4 old_max_new12 = exp2_v4(old_max_11 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new12);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new12);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new12);
+                const vec_v4 old_max_10 = load_v4(old_max + i);
+                const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new11);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_14 = load_v4(row_max + i);
+                const vec_v4 row_max_13 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_13 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new15 = exp2_v4(score_13 - row_max_14);
-                    store_v4(score + j * 32 + i, score_new15);
-                    row_sum_in += score_new15;
+                    const vec_v4 score_12 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
+                    store_v4(score + j * 32 + i, score_new14);
+                    row_sum_in += score_new14;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -706,11 +705,11 @@ TARGET_v4 static void softmax_rope_2d_rows_v4(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_16 = load_v4(row_sum + i);
-                const mask_v4 t_17 = row_sum_16 == 0.0f;
+                const vec_v4 row_sum_15 = load_v4(row_sum + i);
+                const mask_v4 t_16 = row_sum_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_17, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_16));
+                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_15));
                 }
             }
             /* out = result, transposed back */
@@ -731,7 +730,8 @@ TARGET_v4 APART void softmax_rope_2d_few_begin_v4(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -742,18 +742,17 @@ TARGET_v4 APART void softmax_rope_2d_few_begin_v4(const struct call *call, int64
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + (n_k - n_q)) / 32,
-       ((r % n_q) + (n_k - n_q)) % 32) * 1.0f) * rope_angle); que ... */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
+       ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
-        const ints_v4 t_2 = t_1 / 32;
-        const ints_v4 t_3 = t_1 % 32;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
+        const ints_v4 t_1 = t_0 / 32;
+        const ints_v4 t_2 = t_0 % 32;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
-            const wide_v4 angle5 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle5));
+            const wide_v4 angle3 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle3));
+            const wide_v4 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle4));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -806,7 +805,7 @@ TARGET_v4 APART void softmax_rope_2d_few_keys_v4(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -842,16 +841,16 @@ TARGET_v4 APART void softmax_rope_2d_few_keys_v4(const struct call *call, int64_
         /* key_cos = cos((select((t % 2) != 0, j / 32, j % 32) * 1.0f) * rope_angle);
            key_sin = sin((select((t % 2) != 0, j / 32, j % 32) * ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_6 = j0 + j + lane_v4;
-            const ints_v4 t_7 = t_6 / 32;
-            const ints_v4 t_8 = t_6 % 32;
+            const ints_v4 t_5 = j0 + j + lane_v4;
+            const ints_v4 t_6 = t_5 / 32;
+            const ints_v4 t_7 = t_5 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                const wide_v4 angle8 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle9));
-                const wide_v4 angle10 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle8));
+                const wide_v4 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle10));
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle9));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -883,11 +882,11 @@ TARGET_v4 APART void softmax_rope_2d_few_keys_v4(const struct call *call, int64_
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_11 = load_v4(old_max + r);
-            const vec_v4 old_max_new12 = exp2_v4(old_max_11 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new12);
+            const vec_v4 old_max_10 = load_v4(old_max + r);
+            const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new11);
             store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new12);
+                old_max_new11);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -944,31 +943,31 @@ TARGET_v4 APART void softmax_rope_2d_few_fold_v4(const struct call *call, int64_
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_13 = load_v4(carried_max + r);
-            const vec_v4 before_max_new14 = carried_max_13;
-            const vec_v4 state_max_15 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new16 = max_v4(load_v4(carried_max + r), state_max_15);
-            store_v4(carried_max + r, carried_max_new16);
-            const vec_v4 carried_factor_new17 = exp2_v4(before_max_new14 - carried_max_new16);
-            store_v4(carried_factor + r, carried_factor_new17);
-            const vec_v4 slot_factor_new18 = exp2_v4(state_max_15 - carried_max_new16);
-            store_v4(slot_factor + r, slot_factor_new18);
-            const vec_v4 carried_sum_19 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new17);
+            const vec_v4 carried_max_12 = load_v4(carried_max + r);
+            const vec_v4 before_max_new13 = carried_max_12;
+            const vec_v4 state_max_14 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new15 = max_v4(load_v4(carried_max + r), state_max_14);
+            store_v4(carried_max + r, carried_max_new15);
+            const vec_v4 carried_factor_new16 = exp2_v4(before_max_new13 - carried_max_new15);
+            store_v4(carried_factor + r, carried_factor_new16);
+            const vec_v4 slot_factor_new17 = exp2_v4(state_max_14 - carried_max_new15);
+            store_v4(slot_factor + r, slot_factor_new17);
+            const vec_v4 carried_sum_18 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new16);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new18, splat_v4(1));
+                slot_factor_new17, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_20 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    const vec_v4 carried_19 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_19 * carried_factor_20);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_21);
+                        carried_factor_20);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -998,9 +997,9 @@ TARGET_v4 APART void softmax_rope_2d_few_queries_v4(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_22 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_22 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    / carried_sum_22);
+                const float carried_sum_21 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_21 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_21);
             }
         }
     }
@@ -1392,9 +1391,10 @@ TARGET_v3 static void softmax_rope_2d_rows_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1428,20 +1428,19 @@ TARGET_v3 static void softmax_rope_2d_rows_v3(const struct call *call, int64_t t
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((select((t % 2) != 0, (i + (n_k - n_q)) / 32, (i + (n_k - n_q)) % 32) * 1.0f) * rope_angle);
+        /* query_cos = cos((select((t % 2) != 0, (i + query_start) / 32, (i + query_start) % 32) * 1.0f) * rope_angle);
            query_sin = sin((se ... */
-        const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-            const ints_v3 t_2 = t_1 / 32;
-            const ints_v3 t_3 = t_1 % 32;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+            const ints_v3 t_1 = t_0 / 32;
+            const ints_v3 t_2 = t_0 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+                const wide_v3 angle3 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                     wide_v3) * 1.0) * rope_angle[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle4));
-                const wide_v3 angle5 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle3));
+                const wide_v3 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                     wide_v3) * 1.0) * rope_angle[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle5));
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle4));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -1479,16 +1478,16 @@ TARGET_v3 static void softmax_rope_2d_rows_v3(const struct call *call, int64_t t
         /* key_cos = cos((select((t % 2) != 0, j / 32, j % 32) * 1.0f) * rope_angle);
            key_sin = sin((select((t % 2) != 0, j / 32, j % 32) * ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_6 = j0 + j + lane_v3;
-            const ints_v3 t_7 = t_6 / 32;
-            const ints_v3 t_8 = t_6 % 32;
+            const ints_v3 t_5 = j0 + j + lane_v3;
+            const ints_v3 t_6 = t_5 / 32;
+            const ints_v3 t_7 = t_5 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                const wide_v3 angle8 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle9));
-                const wide_v3 angle10 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle8));
+                const wide_v3 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle10));
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle9));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -1539,21 +1538,21 @@ TARGET_v3 static void softmax_rope_2d_rows_v3(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_11 = load_v3(old_max + i);
-                const vec_v3 old_max_new12 = exp2_v3(old_max_11 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new12);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new12);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new12);
+                const vec_v3 old_max_10 = load_v3(old_max + i);
+                const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new11);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_14 = load_v3(row_max + i);
+                const vec_v3 row_max_13 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_13 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new15 = exp2_v3(score_13 - row_max_14);
-                    store_v3(score + j * 16 + i, score_new15);
-                    row_sum_in += score_new15;
+                    const vec_v3 score_12 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
+                    store_v3(score + j * 16 + i, score_new14);
+                    row_sum_in += score_new14;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1568,11 +1567,11 @@ TARGET_v3 static void softmax_rope_2d_rows_v3(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_16 = load_v3(row_sum + i);
-                const mask_v3 t_17 = row_sum_16 == 0.0f;
+                const vec_v3 row_sum_15 = load_v3(row_sum + i);
+                const mask_v3 t_16 = row_sum_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_17, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_16));
+                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_15));
                 }
             }
             /* out = result, transposed back */
@@ -1593,7 +1592,8 @@ TARGET_v3 APART void softmax_rope_2d_few_begin_v3(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -1604,18 +1604,17 @@ TARGET_v3 APART void softmax_rope_2d_few_begin_v3(const struct call *call, int64
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + (n_k - n_q)) / 32,
-       ((r % n_q) + (n_k - n_q)) % 32) * 1.0f) * rope_angle); que ... */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
+       ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
-        const ints_v3 t_2 = t_1 / 32;
-        const ints_v3 t_3 = t_1 % 32;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
+        const ints_v3 t_1 = t_0 / 32;
+        const ints_v3 t_2 = t_0 % 32;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
-            const wide_v3 angle5 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle5));
+            const wide_v3 angle3 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle3));
+            const wide_v3 angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle4));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -1668,7 +1667,7 @@ TARGET_v3 APART void softmax_rope_2d_few_keys_v3(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1704,16 +1703,16 @@ TARGET_v3 APART void softmax_rope_2d_few_keys_v3(const struct call *call, int64_
         /* key_cos = cos((select((t % 2) != 0, j / 32, j % 32) * 1.0f) * rope_angle);
            key_sin = sin((select((t % 2) != 0, j / 32, j % 32) * ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_6 = j0 + j + lane_v3;
-            const ints_v3 t_7 = t_6 / 32;
-            const ints_v3 t_8 = t_6 % 32;
+            const ints_v3 t_5 = j0 + j + lane_v3;
+            const ints_v3 t_6 = t_5 / 32;
+            const ints_v3 t_7 = t_5 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                const wide_v3 angle8 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle9));
-                const wide_v3 angle10 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle8));
+                const wide_v3 angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle10));
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle9));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -1745,11 +1744,11 @@ TARGET_v3 APART void softmax_rope_2d_few_keys_v3(const struct call *call, int64_
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_11 = load_v3(old_max + r);
-            const vec_v3 old_max_new12 = exp2_v3(old_max_11 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new12);
+            const vec_v3 old_max_10 = load_v3(old_max + r);
+            const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new11);
             store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new12);
+                old_max_new11);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1806,31 +1805,31 @@ TARGET_v3 APART void softmax_rope_2d_few_fold_v3(const struct call *call, int64_
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_13 = load_v3(carried_max + r);
-            const vec_v3 before_max_new14 = carried_max_13;
-            const vec_v3 state_max_15 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new16 = max_v3(load_v3(carried_max + r), state_max_15);
-            store_v3(carried_max + r, carried_max_new16);
-            const vec_v3 carried_factor_new17 = exp2_v3(before_max_new14 - carried_max_new16);
-            store_v3(carried_factor + r, carried_factor_new17);
-            const vec_v3 slot_factor_new18 = exp2_v3(state_max_15 - carried_max_new16);
-            store_v3(slot_factor + r, slot_factor_new18);
-            const vec_v3 carried_sum_19 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new17);
+            const vec_v3 carried_max_12 = load_v3(carried_max + r);
+            const vec_v3 before_max_new13 = carried_max_12;
+            const vec_v3 state_max_14 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new15 = max_v3(load_v3(carried_max + r), state_max_14);
+            store_v3(carried_max + r, carried_max_new15);
+            const vec_v3 carried_factor_new16 = exp2_v3(before_max_new13 - carried_max_new15);
+            store_v3(carried_factor + r, carried_factor_new16);
+            const vec_v3 slot_factor_new17 = exp2_v3(state_max_14 - carried_max_new15);
+            store_v3(slot_factor + r, slot_factor_new17);
+            const vec_v3 carried_sum_18 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new16);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new18, splat_v3(1));
+                slot_factor_new17, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_20 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    const vec_v3 carried_19 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_19 * carried_factor_20);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_21);
+                        carried_factor_20);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -1860,9 +1859,9 @@ TARGET_v3 APART void softmax_rope_2d_few_queries_v3(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_22 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_22 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    / carried_sum_22);
+                const float carried_sum_21 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_21 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_21);
             }
         }
     }
@@ -2242,9 +2241,10 @@ static void softmax_rope_2d_rows_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2278,20 +2278,19 @@ static void softmax_rope_2d_rows_any(const struct call *call, int64_t task, unsi
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((select((t % 2) != 0, (i + (n_k - n_q)) / 32, (i + (n_k - n_q)) % 32) * 1.0f) * rope_angle);
+        /* query_cos = cos((select((t % 2) != 0, (i + query_start) / 32, (i + query_start) % 32) * 1.0f) * rope_angle);
            query_sin = sin((se ... */
-        const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
-            const ints_any t_2 = t_1 / 32;
-            const ints_any t_3 = t_1 % 32;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
+            const ints_any t_1 = t_0 / 32;
+            const ints_any t_2 = t_0 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+                const wide_any angle3 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                     wide_any) * 1.0) * rope_angle[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle4));
-                const wide_any angle5 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+                store_any(query_cos + t * 16 + i, cos_any(&angle3));
+                const wide_any angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                     wide_any) * 1.0) * rope_angle[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle5));
+                store_any(query_sin + t * 16 + i, sin_any(&angle4));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -2329,16 +2328,16 @@ static void softmax_rope_2d_rows_any(const struct call *call, int64_t task, unsi
         /* key_cos = cos((select((t % 2) != 0, j / 32, j % 32) * 1.0f) * rope_angle);
            key_sin = sin((select((t % 2) != 0, j / 32, j % 32) * ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_6 = j0 + j + lane_any;
-            const ints_any t_7 = t_6 / 32;
-            const ints_any t_8 = t_6 % 32;
+            const ints_any t_5 = j0 + j + lane_any;
+            const ints_any t_6 = t_5 / 32;
+            const ints_any t_7 = t_5 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                const wide_any angle8 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_any) * 1.0) * rope_angle[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle9));
-                const wide_any angle10 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                store_any(key_cos + t * 96 + j, cos_any(&angle8));
+                const wide_any angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_any) * 1.0) * rope_angle[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle10));
+                store_any(key_sin + t * 96 + j, sin_any(&angle9));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -2389,21 +2388,21 @@ static void softmax_rope_2d_rows_any(const struct call *call, int64_t task, unsi
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_11 = load_any(old_max + i);
-                const vec_any old_max_new12 = exp2_any(old_max_11 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new12);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new12);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new12);
+                const vec_any old_max_10 = load_any(old_max + i);
+                const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new11);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_14 = load_any(row_max + i);
+                const vec_any row_max_13 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_13 = load_any(score + j * 16 + i);
-                    const vec_any score_new15 = exp2_any(score_13 - row_max_14);
-                    store_any(score + j * 16 + i, score_new15);
-                    row_sum_in += score_new15;
+                    const vec_any score_12 = load_any(score + j * 16 + i);
+                    const vec_any score_new14 = exp2_any(score_12 - row_max_13);
+                    store_any(score + j * 16 + i, score_new14);
+                    row_sum_in += score_new14;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -2418,11 +2417,11 @@ static void softmax_rope_2d_rows_any(const struct call *call, int64_t task, unsi
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_16 = load_any(row_sum + i);
-                const mask_any t_17 = row_sum_16 == 0.0f;
+                const vec_any row_sum_15 = load_any(row_sum + i);
+                const mask_any t_16 = row_sum_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_17, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_16));
+                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_15));
                 }
             }
             /* out = result, transposed back */
@@ -2443,7 +2442,8 @@ APART void softmax_rope_2d_few_begin_any(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -2454,20 +2454,19 @@ APART void softmax_rope_2d_few_begin_any(const struct call *call, int64_t task, 
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + (n_k - n_q)) / 32,
-       ((r % n_q) + (n_k - n_q)) % 32) * 1.0f) * rope_angle); que ... */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
+       ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
-        const ints_any t_2 = t_1 / 32;
-        const ints_any t_3 = t_1 % 32;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
+        const ints_any t_1 = t_0 / 32;
+        const ints_any t_2 = t_0 % 32;
         for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+            const wide_any angle3 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                 wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle4));
-            const wide_any angle5 = (__builtin_convertvector(((t % 2) != 0) ? t_2 : t_3,
+            store_any(query_cos + t * 64 + r, cos_any(&angle3));
+            const wide_any angle4 = (__builtin_convertvector(((t % 2) != 0) ? t_1 : t_2,
                 wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle5));
+            store_any(query_sin + t * 64 + r, sin_any(&angle4));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
@@ -2520,7 +2519,7 @@ APART void softmax_rope_2d_few_keys_any(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2556,16 +2555,16 @@ APART void softmax_rope_2d_few_keys_any(const struct call *call, int64_t task, c
         /* key_cos = cos((select((t % 2) != 0, j / 32, j % 32) * 1.0f) * rope_angle);
            key_sin = sin((select((t % 2) != 0, j / 32, j % 32) * ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_6 = j0 + j + lane_any;
-            const ints_any t_7 = t_6 / 32;
-            const ints_any t_8 = t_6 % 32;
+            const ints_any t_5 = j0 + j + lane_any;
+            const ints_any t_6 = t_5 / 32;
+            const ints_any t_7 = t_5 % 32;
             for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                const wide_any angle8 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_any) * 1.0) * rope_angle[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle9));
-                const wide_any angle10 = (__builtin_convertvector(((t % 2) != 0) ? t_7 : t_8,
+                store_any(key_cos + t * 144 + j, cos_any(&angle8));
+                const wide_any angle9 = (__builtin_convertvector(((t % 2) != 0) ? t_6 : t_7,
                     wide_any) * 1.0) * rope_angle[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle10));
+                store_any(key_sin + t * 144 + j, sin_any(&angle9));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
@@ -2597,11 +2596,11 @@ APART void softmax_rope_2d_few_keys_any(const struct call *call, int64_t task, c
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_11 = load_any(old_max + r);
-            const vec_any old_max_new12 = exp2_any(old_max_11 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new12);
+            const vec_any old_max_10 = load_any(old_max + r);
+            const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new11);
             store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new12);
+                old_max_new11);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2658,31 +2657,31 @@ APART void softmax_rope_2d_few_fold_any(const struct call *call, int64_t task, c
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_13 = load_any(carried_max + r);
-            const vec_any before_max_new14 = carried_max_13;
-            const vec_any state_max_15 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new16 = max_any(load_any(carried_max + r), state_max_15);
-            store_any(carried_max + r, carried_max_new16);
-            const vec_any carried_factor_new17 = exp2_any(before_max_new14 - carried_max_new16);
-            store_any(carried_factor + r, carried_factor_new17);
-            const vec_any slot_factor_new18 = exp2_any(state_max_15 - carried_max_new16);
-            store_any(slot_factor + r, slot_factor_new18);
-            const vec_any carried_sum_19 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new17);
+            const vec_any carried_max_12 = load_any(carried_max + r);
+            const vec_any before_max_new13 = carried_max_12;
+            const vec_any state_max_14 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new15 = max_any(load_any(carried_max + r), state_max_14);
+            store_any(carried_max + r, carried_max_new15);
+            const vec_any carried_factor_new16 = exp2_any(before_max_new13 - carried_max_new15);
+            store_any(carried_factor + r, carried_factor_new16);
+            const vec_any slot_factor_new17 = exp2_any(state_max_14 - carried_max_new15);
+            store_any(slot_factor + r, slot_factor_new17);
+            const vec_any carried_sum_18 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new16);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new18, splat_any(1));
+                slot_factor_new17, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_20 = load_any(carried + r * 64 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    const vec_any carried_19 = load_any(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_19 * carried_factor_20);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_21);
+                        carried_factor_20);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -2712,9 +2711,9 @@ APART void softmax_rope_2d_few_queries_any(const struct call *call, int64_t task
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_22 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_22 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) / carried_sum_22);
+                const float carried_sum_21 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_21 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_21);
             }
         }
     }
@@ -2764,6 +2763,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -2886,6 +2886,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_rope_2d_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -2978,9 +3002,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_rope_2d_forward(const struct attn_problem *problem, const struct softmax_rope_2d_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -2989,12 +3010,13 @@ int softmax_rope_2d_forward(const struct attn_problem *problem, const struct sof
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -10,9 +10,9 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      slope [g m], learned parameter
-     x5 [b g m i j] = exp(x3 * 0.125 - slope * ((i + n_k - n_q - j) * 1))
-     x6 [b g m i] = sum over j of x5 if j <= i + n_k - n_q
-     x7 [b g m i e] = sum over j of x5 * v if j <= i + n_k - n_q
+     x5 [b g m i j] = exp(x3 * 0.125 - slope * ((i + query_start - j) * 1))
+     x6 [b g m i] = sum over j of x5 if j <= i + query_start
+     x7 [b g m i e] = sum over j of x5 * v if j <= i + query_start
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
 
@@ -80,7 +80,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *v;
     float *out;
     struct softmax_slopes_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -710,9 +709,10 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -754,17 +754,16 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((slope * (((i + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
+        /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f) */
         const float slope_array_0 = slope_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_2 = __builtin_convertvector(((i0 + i + lane_v4) + t_1) - j0, vec_v4);
+            const vec_v4 t_1 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((slope_array_0 * ((t_2 - (float)j) * 1.0f))
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((slope_array_0 * ((t_1 - (float)j) * 1.0f))
                     * 1.442695f));
             }
         }
@@ -772,13 +771,12 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_4 = (i0 + i + lane_v4) + t_3;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_4, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -801,34 +799,34 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + i);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new6);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
+            const vec_v4 old_max_3 = load_v4(old_max + i);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new4);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_8 = load_v4(row_max + i);
+            const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                store_v4(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                store_v4(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_10), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -837,10 +835,10 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_11 = load_v4(row_sum + i);
-        const mask_v4 t_12 = row_sum_11 == 0.0f;
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        const mask_v4 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
+            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -858,7 +856,7 @@ TARGET_v4 APART void softmax_slopes_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -920,7 +918,8 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -945,16 +944,17 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((slope * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
+        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (((slope_array[(r / n_q) *
-                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
                     vec_v4) * 1.0f)) * 1.442695f));
             }
         }
@@ -962,12 +962,12 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_1 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_1 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1019,12 +1019,12 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                 }
@@ -1704,9 +1704,10 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1748,17 +1749,16 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((slope * (((i + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
+        /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f) */
         const float slope_array_0 = slope_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_2 = __builtin_convertvector(((i0 + i + lane_v3) + t_1) - j0, vec_v3);
+            const vec_v3 t_1 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((slope_array_0 * ((t_2 - (float)j) * 1.0f))
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((slope_array_0 * ((t_1 - (float)j) * 1.0f))
                     * 1.442695f));
             }
         }
@@ -1766,13 +1766,12 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_4 = (i0 + i + lane_v3) + t_3;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_4, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -1799,34 +1798,33 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + i);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new6);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
+            const vec_v3 old_max_3 = load_v3(old_max + i);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new4);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_8 = load_v3(row_max + i);
+            const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                store_v3(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                store_v3(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_10), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1835,10 +1833,10 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_11 = load_v3(row_sum + i);
-        const mask_v3 t_12 = row_sum_11 == 0.0f;
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
+            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -1856,7 +1854,7 @@ TARGET_v3 APART void softmax_slopes_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1918,7 +1916,8 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1943,16 +1942,17 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((slope * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
+        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (((slope_array[(r / n_q) *
-                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
                     vec_v3) * 1.0f)) * 1.442695f));
             }
         }
@@ -1960,12 +1960,12 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_1 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_1 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2017,12 +2017,12 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                 }
@@ -2686,9 +2686,10 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2730,17 +2731,16 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((slope * (((i + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
+        /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f) */
         const float slope_array_0 = slope_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_2 = __builtin_convertvector(((i0 + i + lane_any) + t_1) - j0, vec_any);
+            const vec_any t_1 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((slope_array_0 * ((t_2 - (float)j) *
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((slope_array_0 * ((t_1 - (float)j) *
                     1.0f)) * 1.442695f));
             }
         }
@@ -2748,13 +2748,12 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_4 = (i0 + i + lane_any) + t_3;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_4, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -2782,34 +2781,34 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_5 = load_any(old_max + i);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new6);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
+            const vec_any old_max_3 = load_any(old_max + i);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new4);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_8 = load_any(row_max + i);
+            const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_7 = load_any(score + j * 64 + i);
-                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                store_any(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                store_any(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_10), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2818,10 +2817,10 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_11 = load_any(row_sum + i);
-        const mask_any t_12 = row_sum_11 == 0.0f;
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
+            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -2839,7 +2838,7 @@ APART void softmax_slopes_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2901,7 +2900,8 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2926,16 +2926,17 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((slope * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f)) * 1.442695f) */
+        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (((slope_array[(r / n_q) *
-                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
                     vec_any) * 1.0f)) * 1.442695f));
             }
         }
@@ -2943,12 +2944,12 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_1 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_1 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -3000,12 +3001,12 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_4 = (r % n_q) + n_k - n_q;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                 }
@@ -3146,6 +3147,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3309,6 +3311,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_slopes_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3401,9 +3427,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_slopes_forward(const struct attn_problem *problem, const struct softmax_slopes_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3412,15 +3435,16 @@ int softmax_slopes_forward(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->slope) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -3443,7 +3467,6 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3468,16 +3491,12 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
-    (void)key_heads;
     return of_array[array];
 }
 
@@ -3522,7 +3541,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -3558,29 +3577,26 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 3;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x80eaf3dbe5ab1b90);
+    header->fingerprint = UINT64_C(0xfe0ccf60852989e9);
     header->dtype = ATTN_F32;
     header->head_dim = 64;
     header->value_dim = 64;
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
     header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 64, 64, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -3601,8 +3617,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -3719,7 +3734,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -3876,6 +3891,7 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
@@ -3884,7 +3900,6 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->slope) return ATTN_EPARAM;

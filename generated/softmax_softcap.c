@@ -12,14 +12,14 @@
      x4 [j t] = cos(j * rope_theta)
      x5 [j t] = sin(j * rope_theta)
      x6 [b g j d] = k * x4[j, d % 128] + k[b, g, j, d < 128 ? d + 128 : d + -128] * x5[j, d % 128] * (d < 128 ? -1 : 1)
-     x7 [i t] = cos((i + n_k - n_q) * rope_theta)
-     x8 [i t] = sin((i + n_k - n_q) * rope_theta)
-     x9 [b g m i d] = q * x7[i, d % 128] + q[b, g, m, i, d < 128 ? d + 128 : d + -128] * x8[i,
+     x7 [b i t] = cos((i + query_start) * rope_theta)
+     x8 [b i t] = sin((i + query_start) * rope_theta)
+     x9 [b g m i d] = q * x7[b, i, d % 128] + q[b, g, m, i, d < 128 ? d + 128 : d + -128] * x8[b, i,
      d % 128] * (d < 128 ? -1 : 1)
      x10 [b g m i j] = sum over d of x9 * x6
      x11 [b g m i j] = exp(tanh(x10 * 0.00125) * 50)
-     x12 [b g m i] = sum over j of x11 if j <= i + n_k - n_q
-     x13 [b g m i e] = sum over j of x11 * v if j <= i + n_k - n_q
+     x12 [b g m i] = sum over j of x11 if j <= i + query_start
+     x13 [b g m i e] = sum over j of x11 * v if j <= i + query_start
      x14 [b g m i e] = x12 == 0 ? 0 : x13 / x12
      out = x14
 
@@ -86,7 +86,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -675,9 +674,10 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -711,15 +711,14 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 256; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
@@ -748,7 +747,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 96);
@@ -756,12 +755,12 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             for (int64_t d = 0; d < 256; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -782,7 +781,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 8192;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 8192;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
             /* score = tanh(score) * 72.13475f */
@@ -795,13 +794,12 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -830,34 +828,34 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_9 = load_v4(old_max + i);
-                const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new10);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
+                const vec_v4 old_max_7 = load_v4(old_max + i);
+                const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new8);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_12 = load_v4(row_max + i);
+                const vec_v4 row_max_10 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_11 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                    store_v4(score + j * 32 + i, score_new13);
-                    row_sum_in += score_new13;
+                    const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
+                    store_v4(score + j * 32 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 256),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 256),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                    const int64_t t_14 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_14), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(256, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -872,11 +870,11 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 32 * 8192;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_15 = load_v4(row_sum + i);
-                const mask_v4 t_16 = row_sum_15 == 0.0f;
+                const vec_v4 row_sum_12 = load_v4(row_sum + i);
+                const mask_v4 t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_15));
+                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -897,7 +895,8 @@ TARGET_v4 APART void softmax_softcap_few_begin_v4(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 128, r: 64] */
@@ -908,16 +907,15 @@ TARGET_v4 APART void softmax_softcap_few_begin_v4(const struct call *call, int64
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 256; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
@@ -971,7 +969,8 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -998,7 +997,8 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 144);
@@ -1006,12 +1006,12 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
             for (int64_t d = 0; d < 256; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -1036,12 +1036,12 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_7 = j0 + j + lane_v4;
+                const ints_v4 t_6 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_7 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1059,11 +1059,11 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_8 = load_v4(old_max + r);
-            const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(state_max + (chunk - chunk0) * 17536 + r));
-            store_v4(old_max + r, old_max_new9);
+            const vec_v4 old_max_7 = load_v4(old_max + r);
+            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(state_max + (chunk - chunk0) * 17536 + r));
+            store_v4(old_max + r, old_max_new8);
             store_v4(state_sum + (chunk - chunk0) * 17536 + r, load_v4(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1093,14 +1093,14 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 256),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_10, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                 }
                 add_seen_lanes_v4(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1133,31 +1133,31 @@ TARGET_v4 APART void softmax_softcap_few_fold_v4(const struct call *call, int64_
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_11 = load_v4(carried_max + r);
-            const vec_v4 before_max_new12 = carried_max_11;
-            const vec_v4 state_max_13 = load_v4(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_v4 carried_max_new14 = max_v4(load_v4(carried_max + r), state_max_13);
-            store_v4(carried_max + r, carried_max_new14);
-            const vec_v4 carried_factor_new15 = exp2_v4(before_max_new12 - carried_max_new14);
-            store_v4(carried_factor + r, carried_factor_new15);
-            const vec_v4 slot_factor_new16 = exp2_v4(state_max_13 - carried_max_new14);
-            store_v4(slot_factor + r, slot_factor_new16);
-            const vec_v4 carried_sum_17 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_v4 carried_max_10 = load_v4(carried_max + r);
+            const vec_v4 before_max_new11 = carried_max_10;
+            const vec_v4 state_max_12 = load_v4(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_v4 carried_max_new13 = max_v4(load_v4(carried_max + r), state_max_12);
+            store_v4(carried_max + r, carried_max_new13);
+            const vec_v4 carried_factor_new14 = exp2_v4(before_max_new11 - carried_max_new13);
+            store_v4(carried_factor + r, carried_factor_new14);
+            const vec_v4 slot_factor_new15 = exp2_v4(state_max_12 - carried_max_new13);
+            store_v4(slot_factor + r, slot_factor_new15);
+            const vec_v4 carried_sum_16 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new14);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new16, splat_v4(1));
+                slot_factor_new15, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_18 = load_v4(carried + r * 272 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_v4(carried + r * 272 + e, carried_18 * carried_factor_19);
+                    const vec_v4 carried_17 = load_v4(carried + r * 272 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v4(carried + r * 272 + e, carried_17 * carried_factor_18);
                     store_v4(carried_compensation + r * 272 + e, load_v4(carried_compensation + r * 272 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_v4(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_v4(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1187,9 +1187,9 @@ TARGET_v4 APART void softmax_softcap_few_queries_v4(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_20 = carried_sum[r];
-                store_v4(result + r * 272 + e, (carried_sum_20 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 272 +
-                    e) / carried_sum_20);
+                const float carried_sum_19 = carried_sum[r];
+                store_v4(result + r * 272 + e, (carried_sum_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 272 +
+                    e) / carried_sum_19);
             }
         }
     }
@@ -1697,9 +1697,10 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1733,15 +1734,14 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 256; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
@@ -1770,7 +1770,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 96);
@@ -1778,12 +1778,12 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             for (int64_t d = 0; d < 256; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -1804,7 +1804,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 4096;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
             /* score = tanh(score) * 72.13475f */
@@ -1817,13 +1817,12 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -1852,34 +1851,34 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_9 = load_v3(old_max + i);
-                const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new10);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
+                const vec_v3 old_max_7 = load_v3(old_max + i);
+                const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new8);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_12 = load_v3(row_max + i);
+                const vec_v3 row_max_10 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_11 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                    store_v3(score + j * 16 + i, score_new13);
-                    row_sum_in += score_new13;
+                    const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
+                    store_v3(score + j * 16 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 256),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 256),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                    const int64_t t_14 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_14), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -1894,11 +1893,11 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_15 = load_v3(row_sum + i);
-                const mask_v3 t_16 = row_sum_15 == 0.0f;
+                const vec_v3 row_sum_12 = load_v3(row_sum + i);
+                const mask_v3 t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_15));
+                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -1919,7 +1918,8 @@ TARGET_v3 APART void softmax_softcap_few_begin_v3(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 128, r: 64] */
@@ -1930,16 +1930,15 @@ TARGET_v3 APART void softmax_softcap_few_begin_v3(const struct call *call, int64
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 256; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
@@ -1993,7 +1992,8 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2020,7 +2020,8 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 144);
@@ -2028,12 +2029,12 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
             for (int64_t d = 0; d < 256; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -2058,12 +2059,12 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_7 = j0 + j + lane_v3;
+                const ints_v3 t_6 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_7 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2081,11 +2082,11 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_8 = load_v3(old_max + r);
-            const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(state_max + (chunk - chunk0) * 17536 + r));
-            store_v3(old_max + r, old_max_new9);
+            const vec_v3 old_max_7 = load_v3(old_max + r);
+            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(state_max + (chunk - chunk0) * 17536 + r));
+            store_v3(old_max + r, old_max_new8);
             store_v3(state_sum + (chunk - chunk0) * 17536 + r, load_v3(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2115,14 +2116,14 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 256),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_10, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                 }
                 add_seen_lanes_v3(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -2155,31 +2156,31 @@ TARGET_v3 APART void softmax_softcap_few_fold_v3(const struct call *call, int64_
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_11 = load_v3(carried_max + r);
-            const vec_v3 before_max_new12 = carried_max_11;
-            const vec_v3 state_max_13 = load_v3(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_v3 carried_max_new14 = max_v3(load_v3(carried_max + r), state_max_13);
-            store_v3(carried_max + r, carried_max_new14);
-            const vec_v3 carried_factor_new15 = exp2_v3(before_max_new12 - carried_max_new14);
-            store_v3(carried_factor + r, carried_factor_new15);
-            const vec_v3 slot_factor_new16 = exp2_v3(state_max_13 - carried_max_new14);
-            store_v3(slot_factor + r, slot_factor_new16);
-            const vec_v3 carried_sum_17 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_v3 carried_max_10 = load_v3(carried_max + r);
+            const vec_v3 before_max_new11 = carried_max_10;
+            const vec_v3 state_max_12 = load_v3(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_v3 carried_max_new13 = max_v3(load_v3(carried_max + r), state_max_12);
+            store_v3(carried_max + r, carried_max_new13);
+            const vec_v3 carried_factor_new14 = exp2_v3(before_max_new11 - carried_max_new13);
+            store_v3(carried_factor + r, carried_factor_new14);
+            const vec_v3 slot_factor_new15 = exp2_v3(state_max_12 - carried_max_new13);
+            store_v3(slot_factor + r, slot_factor_new15);
+            const vec_v3 carried_sum_16 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new14);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new16, splat_v3(1));
+                slot_factor_new15, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_18 = load_v3(carried + r * 272 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_v3(carried + r * 272 + e, carried_18 * carried_factor_19);
+                    const vec_v3 carried_17 = load_v3(carried + r * 272 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v3(carried + r * 272 + e, carried_17 * carried_factor_18);
                     store_v3(carried_compensation + r * 272 + e, load_v3(carried_compensation + r * 272 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_v3(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_v3(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -2209,9 +2210,9 @@ TARGET_v3 APART void softmax_softcap_few_queries_v3(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_20 = carried_sum[r];
-                store_v3(result + r * 272 + e, (carried_sum_20 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 272 +
-                    e) / carried_sum_20);
+                const float carried_sum_19 = carried_sum[r];
+                store_v3(result + r * 272 + e, (carried_sum_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 272 +
+                    e) / carried_sum_19);
             }
         }
     }
@@ -2706,9 +2707,10 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2742,15 +2744,14 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 256; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle2));
-                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle1));
+                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
@@ -2779,7 +2780,7 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 96);
@@ -2787,12 +2788,12 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             for (int64_t d = 0; d < 256; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -2813,7 +2814,7 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 4096;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
             /* score = tanh(score) * 72.13475f */
@@ -2826,13 +2827,12 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
                             load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -2861,34 +2861,34 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_9 = load_any(old_max + i);
-                const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new10);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
+                const vec_any old_max_7 = load_any(old_max + i);
+                const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new8);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_12 = load_any(row_max + i);
+                const vec_any row_max_10 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_11 = load_any(score + j * 16 + i);
-                    const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                    store_any(score + j * 16 + i, score_new13);
-                    row_sum_in += score_new13;
+                    const vec_any score_9 = load_any(score + j * 16 + i);
+                    const vec_any score_new11 = exp2_any(score_9 - row_max_10);
+                    store_any(score + j * 16 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 256),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 256),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
-                    const int64_t t_14 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_14), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2903,11 +2903,11 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_15 = load_any(row_sum + i);
-                const mask_any t_16 = row_sum_15 == 0.0f;
+                const vec_any row_sum_12 = load_any(row_sum + i);
+                const mask_any t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_15));
+                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -2928,7 +2928,8 @@ APART void softmax_softcap_few_begin_any(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 128, r: 64] */
@@ -2939,16 +2940,15 @@ APART void softmax_softcap_few_begin_any(const struct call *call, int64_t task, 
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 256; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
-       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 128; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
@@ -3002,7 +3002,8 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3029,7 +3030,8 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 256, k_tile, 144);
@@ -3037,12 +3039,12 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
             for (int64_t d = 0; d < 256; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 128; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
@@ -3067,12 +3069,12 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 17536 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_7 = j0 + j + lane_any;
+                const ints_any t_6 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_7 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -3090,11 +3092,11 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_8 = load_any(old_max + r);
-            const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(state_max + (chunk - chunk0) * 17536 + r));
-            store_any(old_max + r, old_max_new9);
+            const vec_any old_max_7 = load_any(old_max + r);
+            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(state_max + (chunk - chunk0) * 17536 + r));
+            store_any(old_max + r, old_max_new8);
             store_any(state_sum + (chunk - chunk0) * 17536 + r, load_any(state_sum + (chunk - chunk0) * 17536 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3124,14 +3126,14 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 256),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_10, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                 }
                 add_seen_lanes_any(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -3164,31 +3166,31 @@ APART void softmax_softcap_few_fold_any(const struct call *call, int64_t task, c
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_11 = load_any(carried_max + r);
-            const vec_any before_max_new12 = carried_max_11;
-            const vec_any state_max_13 = load_any(state_max + (chunk - chunk0) * 17536 + r);
-            const vec_any carried_max_new14 = max_any(load_any(carried_max + r), state_max_13);
-            store_any(carried_max + r, carried_max_new14);
-            const vec_any carried_factor_new15 = exp2_any(before_max_new12 - carried_max_new14);
-            store_any(carried_factor + r, carried_factor_new15);
-            const vec_any slot_factor_new16 = exp2_any(state_max_13 - carried_max_new14);
-            store_any(slot_factor + r, slot_factor_new16);
-            const vec_any carried_sum_17 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_any carried_max_10 = load_any(carried_max + r);
+            const vec_any before_max_new11 = carried_max_10;
+            const vec_any state_max_12 = load_any(state_max + (chunk - chunk0) * 17536 + r);
+            const vec_any carried_max_new13 = max_any(load_any(carried_max + r), state_max_12);
+            store_any(carried_max + r, carried_max_new13);
+            const vec_any carried_factor_new14 = exp2_any(before_max_new11 - carried_max_new13);
+            store_any(carried_factor + r, carried_factor_new14);
+            const vec_any slot_factor_new15 = exp2_any(state_max_12 - carried_max_new13);
+            store_any(slot_factor + r, slot_factor_new15);
+            const vec_any carried_sum_16 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new14);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 17536 + r) *
-                slot_factor_new16, splat_any(1));
+                slot_factor_new15, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_18 = load_any(carried + r * 272 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_any(carried + r * 272 + e, carried_18 * carried_factor_19);
+                    const vec_any carried_17 = load_any(carried + r * 272 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_any(carried + r * 272 + e, carried_17 * carried_factor_18);
                     store_any(carried_compensation + r * 272 + e, load_any(carried_compensation + r * 272 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_any(carried + r * 272 + e, carried_compensation + r * 272 + e,
                         load_any(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], splat_any(1));
                 }
@@ -3218,9 +3220,9 @@ APART void softmax_softcap_few_queries_any(const struct call *call, int64_t task
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_20 = carried_sum[r];
-                store_any(result + r * 272 + e, (carried_sum_20 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 272
-                    + e) / carried_sum_20);
+                const float carried_sum_19 = carried_sum[r];
+                store_any(result + r * 272 + e, (carried_sum_19 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 272
+                    + e) / carried_sum_19);
             }
         }
     }
@@ -3270,6 +3272,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3392,6 +3395,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_softcap_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3484,9 +3511,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_softcap_forward(const struct attn_problem *problem, const struct softmax_softcap_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3495,12 +3519,13 @@ int softmax_softcap_forward(const struct attn_problem *problem, const struct sof
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 256, 256, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -10,9 +10,9 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      factor [g m], learned parameter
-     x5 [b g m i j] = exp(x3 * 0.125 * factor * log(i + n_k - n_q + 1))
-     x6 [b g m i] = sum over j of x5 if j <= i + n_k - n_q
-     x7 [b g m i e] = sum over j of x5 * v if j <= i + n_k - n_q
+     x5 [b g m i j] = exp(x3 * 0.125 * factor * log(i + query_start + 1))
+     x6 [b g m i] = sum over j of x5 if j <= i + query_start
+     x7 [b g m i e] = sum over j of x5 * v if j <= i + query_start
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
 
@@ -88,9 +88,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_ssmax_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dfactor_array;
@@ -749,9 +746,10 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -794,30 +792,28 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
         const float factor_array_0 = factor_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_2 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + t_1, vec_v4) + 1.0f);
+            const vec_v4 t_1 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
+                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_4 = (i0 + i + lane_v4) + t_3;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_4, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -840,34 +836,34 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + i);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new6);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
+            const vec_v4 old_max_3 = load_v4(old_max + i);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new4);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_8 = load_v4(row_max + i);
+            const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                store_v4(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                store_v4(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_10), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -876,18 +872,18 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_11 = load_v4(row_sum + i);
-        const mask_v4 t_12 = row_sum_11 == 0.0f;
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        const mask_v4 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
+            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_13 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_13 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_13) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_10 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -910,7 +906,7 @@ TARGET_v4 APART void softmax_ssmax_few_begin_v4(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -972,7 +968,8 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -997,27 +994,28 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, ((load_v4(score + r * 144 + j) * (factor_array[(r / n_q) *
-                    factor_array_stride_0])) * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                    factor_array_stride_0])) * (float)log((double)((r % n_q) + query_start) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1069,12 +1067,12 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
@@ -1220,9 +1218,10 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
@@ -1250,30 +1249,28 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
         store_v4(row_sum + i, splat_v4(0.0f));
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
         const float factor_array_0 = factor_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_2 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + t_1, vec_v4) + 1.0f);
+            const vec_v4 t_1 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
+                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_4 = (i0 + i + lane_v4) + t_3;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_4, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1296,30 +1293,30 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + i);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new6);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
+            const vec_v4 old_max_3 = load_v4(old_max + i);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new4);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_8 = load_v4(row_max + i);
+            const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                store_v4(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                store_v4(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_10 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_8 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_8) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1387,10 +1384,10 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1429,6 +1426,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -1465,41 +1463,39 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                     store_v4(row_sum_compensation + i, splat_v4(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* weight = exp2(((((score * 0.125f) * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) -
+                /* weight = exp2(((((score * 0.125f) * factor) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
                 const float factor_array_1 = factor_array[0];
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_3 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + t_2, vec_v4) + 1.0f);
-                    const vec_v4 saved_0_tile_4 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_7 = load_v4(row_0_tile + i);
-                    const vec_v4 t_9 = factor_array_1 * t_3;
+                    const vec_v4 t_2 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
+                    const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
+                    const vec_v4 t_8 = factor_array_1 * t_2;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 weight_new5 = exp2_v4(((((score_0 * 0.125f) * factor_array_1) * t_3) * 1.442695f) -
-                            saved_0_tile_4);
-                        const vec_v4 score_2_6 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_v4(score_2 + j * 64 + i, score_2_new8);
-                        store_v4(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
-                        store_v4(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
+                        const vec_v4 weight_new4 = exp2_v4(((((score_0 * 0.125f) * factor_array_1) * t_2) * 1.442695f) -
+                            saved_0_tile_3);
+                        const vec_v4 score_2_5 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new7 = score_2_5 + row_0_tile_6;
+                        store_v4(score_2 + j * 64 + i, score_2_new7);
+                        store_v4(weight_3 + j * 64 + i, score_2_new7 * ((weight_new4 * t_8) * 0.125f));
+                        store_v4(score + j * 64 + i, score_2_new7 * ((weight_new4 * (score_0 * t_2)) * 0.125f));
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_10 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                            const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11,
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9,
                                     mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1507,17 +1503,16 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v4 in_region[4] = {0};
                             if (finite_v4(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_12 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12),
-                                    mask_v4);
+                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
+                                    query_start), mask_v4);
                             }
                             add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -1526,14 +1521,13 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                         dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_13 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_14 = (i0 + i + lane_v4) + t_13;
+                            const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_14, mask_v4),
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
                                     load_v4(score + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1572,8 +1566,8 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_15 = load_v4(row_sum + i);
-                        const vec_v4 term = row_sum_15;
+                        const vec_v4 row_sum_11 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_11;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -1607,10 +1601,11 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1667,7 +1662,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -1677,35 +1672,35 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
+            /* score = exp2((((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
             const float factor_array_0 = factor_array[m * factor_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * factor_array_0) *
-                        (float)log((double)((i0 + i) + n_k - n_q) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0
-                        + i)])));
+                        (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
+                        (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_1 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_1 <= ((i0 + i) + n_k - n_q),
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
                             mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_2 = (i0 + i) + n_k - n_q;
+                        const int64_t t_2 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_2, mask_v4);
                         }
@@ -1717,38 +1712,38 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                         sum_compensation);
             }
             if (dk) {
-                /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
+                /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + query_start) + 1.0f))) * 0.125f) */
                 const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_v4(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) + n_k
-                            - n_q) + 1.0))) * 0.125f));
+                            i)])) * ((load_v4(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
+                            query_start) + 1.0))) * 0.125f));
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_4 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
-                                n_q), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
@@ -2402,9 +2397,10 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2447,30 +2443,28 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
         const float factor_array_0 = factor_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_2 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + t_1, vec_v3) + 1.0f);
+            const vec_v3 t_1 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
+                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_4 = (i0 + i + lane_v3) + t_3;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_4, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -2497,34 +2491,33 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + i);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new6);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
+            const vec_v3 old_max_3 = load_v3(old_max + i);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new4);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_8 = load_v3(row_max + i);
+            const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                store_v3(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                store_v3(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_10), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2533,18 +2526,18 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_11 = load_v3(row_sum + i);
-        const mask_v3 t_12 = row_sum_11 == 0.0f;
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
+            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_13 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_13 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_13) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_10 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2567,7 +2560,7 @@ TARGET_v3 APART void softmax_ssmax_few_begin_v3(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2629,7 +2622,8 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2654,27 +2648,28 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, ((load_v3(score + r * 144 + j) * (factor_array[(r / n_q) *
-                    factor_array_stride_0])) * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                    factor_array_stride_0])) * (float)log((double)((r % n_q) + query_start) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2726,12 +2721,12 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
@@ -2877,9 +2872,10 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
@@ -2907,30 +2903,28 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
         store_v3(row_sum + i, splat_v3(0.0f));
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
         const float factor_array_0 = factor_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_2 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + t_1, vec_v3) + 1.0f);
+            const vec_v3 t_1 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
+                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_4 = (i0 + i + lane_v3) + t_3;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_4, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -2957,30 +2951,30 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + i);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new6);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
+            const vec_v3 old_max_3 = load_v3(old_max + i);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new4);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_8 = load_v3(row_max + i);
+            const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                store_v3(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                store_v3(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_10 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_8 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_8) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -3048,10 +3042,10 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -3090,6 +3084,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -3126,41 +3121,39 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                     store_v3(row_sum_compensation + i, splat_v3(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* weight = exp2(((((score * 0.125f) * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) -
+                /* weight = exp2(((((score * 0.125f) * factor) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
                 const float factor_array_1 = factor_array[0];
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_3 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + t_2, vec_v3) + 1.0f);
-                    const vec_v3 saved_0_tile_4 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_7 = load_v3(row_0_tile + i);
-                    const vec_v3 t_9 = factor_array_1 * t_3;
+                    const vec_v3 t_2 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
+                    const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
+                    const vec_v3 t_8 = factor_array_1 * t_2;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 weight_new5 = exp2_v3(((((score_0 * 0.125f) * factor_array_1) * t_3) * 1.442695f) -
-                            saved_0_tile_4);
-                        const vec_v3 score_2_6 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_v3(score_2 + j * 64 + i, score_2_new8);
-                        store_v3(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
-                        store_v3(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
+                        const vec_v3 weight_new4 = exp2_v3(((((score_0 * 0.125f) * factor_array_1) * t_2) * 1.442695f) -
+                            saved_0_tile_3);
+                        const vec_v3 score_2_5 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new7 = score_2_5 + row_0_tile_6;
+                        store_v3(score_2 + j * 64 + i, score_2_new7);
+                        store_v3(weight_3 + j * 64 + i, score_2_new7 * ((weight_new4 * t_8) * 0.125f));
+                        store_v3(score + j * 64 + i, score_2_new7 * ((weight_new4 * (score_0 * t_2)) * 0.125f));
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_10 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                            const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11,
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9,
                                     mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3168,17 +3161,16 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v3 in_region[8] = {0};
                             if (finite_v3(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_12 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12),
-                                    mask_v3);
+                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
+                                    query_start), mask_v3);
                             }
                             add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -3187,14 +3179,13 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                         dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_13 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_14 = (i0 + i + lane_v3) + t_13;
+                            const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_14, mask_v3),
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
                                     load_v3(score + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3233,8 +3224,8 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_15 = load_v3(row_sum + i);
-                        const vec_v3 term = row_sum_15;
+                        const vec_v3 row_sum_11 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_11;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -3268,10 +3259,11 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3328,7 +3320,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -3338,35 +3330,35 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
+            /* score = exp2((((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
             const float factor_array_0 = factor_array[m * factor_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * factor_array_0) *
-                        (float)log((double)((i0 + i) + n_k - n_q) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0
-                        + i)])));
+                        (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
+                        (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_1 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_1 <= ((i0 + i) + n_k - n_q),
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
                             mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_2 = (i0 + i) + n_k - n_q;
+                        const int64_t t_2 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_2, mask_v3);
                         }
@@ -3378,38 +3370,38 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                         sum_compensation);
             }
             if (dk) {
-                /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
+                /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + query_start) + 1.0f))) * 0.125f) */
                 const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_v3(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) + n_k
-                            - n_q) + 1.0))) * 0.125f));
+                            i)])) * ((load_v3(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
+                            query_start) + 1.0))) * 0.125f));
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_4 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
-                                n_q), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
@@ -4047,9 +4039,10 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4092,30 +4085,28 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
         const float factor_array_0 = factor_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_2 = log_any(__builtin_convertvector((i0 + i + lane_any) + t_1, vec_any) + 1.0f);
+            const vec_any t_1 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start, vec_any) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
+                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_4 = (i0 + i + lane_any) + t_3;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_4, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4143,34 +4134,34 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_5 = load_any(old_max + i);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new6);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
+            const vec_any old_max_3 = load_any(old_max + i);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new4);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_8 = load_any(row_max + i);
+            const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_7 = load_any(score + j * 64 + i);
-                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                store_any(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                store_any(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_10), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -4179,18 +4170,18 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_11 = load_any(row_sum + i);
-        const mask_any t_12 = row_sum_11 == 0.0f;
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
+            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_13 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_13 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_13) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_10 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -4213,7 +4204,7 @@ APART void softmax_ssmax_few_begin_any(const struct call *call, int64_t task, co
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4274,7 +4265,8 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4299,27 +4291,28 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, ((load_any(score + r * 144 + j) * (factor_array[(r / n_q) *
-                    factor_array_stride_0])) * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                    factor_array_stride_0])) * (float)log((double)((r % n_q) + query_start) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4371,12 +4364,12 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_3 = (r % n_q) + n_k - n_q;
+                const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
@@ -4521,9 +4514,10 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
@@ -4551,30 +4545,28 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
         store_any(row_sum + i, splat_any(0.0f));
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = ((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f */
+        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
         const float factor_array_0 = factor_array[0];
-        const int64_t t_1 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_2 = log_any(__builtin_convertvector((i0 + i + lane_any) + t_1, vec_any) + 1.0f);
+            const vec_any t_1 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start, vec_any) + 1.0f);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_2) * 1.442695f);
+                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
             }
         }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_3 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_4 = (i0 + i + lane_any) + t_3;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_4, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4602,30 +4594,30 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_5 = load_any(old_max + i);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new6);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
+            const vec_any old_max_3 = load_any(old_max + i);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new4);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_8 = load_any(row_max + i);
+            const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_7 = load_any(score + j * 64 + i);
-                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                store_any(score + j * 64 + i, score_new9);
-                row_sum_in += score_new9;
+                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                store_any(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_10 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_8 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_8) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -4693,10 +4685,10 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -4735,6 +4727,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -4771,41 +4764,40 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                     store_any(row_sum_compensation + i, splat_any(0.0f));
                 }
             }
-            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
                 const int64_t j1 = min(j0 + 144, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* weight = exp2(((((score * 0.125f) * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) -
+                /* weight = exp2(((((score * 0.125f) * factor) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
                 const float factor_array_1 = factor_array[0];
-                const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_3 = log_any(__builtin_convertvector((i0 + i + lane_any) + t_2, vec_any) + 1.0f);
-                    const vec_any saved_0_tile_4 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_7 = load_any(row_0_tile + i);
-                    const vec_any t_9 = factor_array_1 * t_3;
+                    const vec_any t_2 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
+                        vec_any) + 1.0f);
+                    const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_6 = load_any(row_0_tile + i);
+                    const vec_any t_8 = factor_array_1 * t_2;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any weight_new5 = exp2_any(((((score_0 * 0.125f) * factor_array_1) * t_3) * 1.442695f)
-                            - saved_0_tile_4);
-                        const vec_any score_2_6 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_any(score_2 + j * 64 + i, score_2_new8);
-                        store_any(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
-                        store_any(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
+                        const vec_any weight_new4 = exp2_any(((((score_0 * 0.125f) * factor_array_1) * t_2) * 1.442695f)
+                            - saved_0_tile_3);
+                        const vec_any score_2_5 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new7 = score_2_5 + row_0_tile_6;
+                        store_any(score_2 + j * 64 + i, score_2_new7);
+                        store_any(weight_3 + j * 64 + i, score_2_new7 * ((weight_new4 * t_8) * 0.125f));
+                        store_any(score + j * 64 + i, score_2_new7 * ((weight_new4 * (score_0 * t_2)) * 0.125f));
                     }
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
-                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
-                        const int64_t t_10 = n_k - n_q;
+                        /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                            const ints_any t_9 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11,
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9,
                                     mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -4813,17 +4805,16 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row, k_row,
-                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row,
+                        k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                         dot7_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_any in_region[16] = {0};
                             if (finite_any(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                            const int64_t t_12 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12),
-                                    mask_any);
+                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
+                                    query_start), mask_any);
                             }
                             add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
                                 in_region, i1 - i0);
@@ -4832,14 +4823,13 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                         dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
-                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (partial_0) {
-                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                        const int64_t t_13 = n_k - n_q;
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_14 = (i0 + i + lane_any) + t_13;
+                            const ints_any t_10 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_14,
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10,
                                     mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -4878,8 +4868,8 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_15 = load_any(row_sum + i);
-                        const vec_any term = row_sum_15;
+                        const vec_any row_sum_11 = load_any(row_sum + i);
+                        const vec_any term = row_sum_11;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -4913,10 +4903,11 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4973,7 +4964,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -4983,35 +4974,35 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
+            /* score = exp2((((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
             const float factor_array_0 = factor_array[m * factor_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * factor_array_0) *
-                        (float)log((double)((i0 + i) + n_k - n_q) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0
-                        + i)])));
+                        (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
+                        (i0 + i)])));
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_1 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_1 <= ((i0 + i) + n_k - n_q),
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
                             mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_2 = (i0 + i) + n_k - n_q;
+                        const int64_t t_2 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_2, mask_any);
                         }
@@ -5023,38 +5014,38 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                         sum_compensation);
             }
             if (dk) {
-                /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
+                /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + query_start) + 1.0f))) * 0.125f) */
                 const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
                             i)])) * ((load_any(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
-                            n_k - n_q) + 1.0))) * 0.125f));
+                            query_start) + 1.0))) * 0.125f));
                     }
                 }
             }
-            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_4 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
-                                n_q), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
                 }
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        const int64_t t_5 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
@@ -5144,6 +5135,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -5313,6 +5305,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_ssmax_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5431,9 +5447,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_ssmax_forward(const struct attn_problem *problem, const struct softmax_ssmax_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -5442,15 +5455,16 @@ int softmax_ssmax_forward(const struct attn_problem *problem, const struct softm
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->factor) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -5573,58 +5587,11 @@ static size_t set_totals(struct call *call, const struct softmax_ssmax_gradients
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -5645,7 +5612,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -5660,7 +5627,6 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -5668,9 +5634,11 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 5; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -5678,14 +5646,9 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -5695,11 +5658,6 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 
@@ -5718,7 +5676,6 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -5743,16 +5700,12 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
-    (void)key_heads;
     return of_array[array];
 }
 
@@ -5797,7 +5750,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -5833,29 +5786,26 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 3;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x2bc729f780e867fd);
+    header->fingerprint = UINT64_C(0x1e978af10f8ec53c);
     header->dtype = ATTN_F32;
     header->head_dim = 64;
     header->value_dim = 64;
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
     header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 64, 64, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -5876,8 +5826,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -5994,7 +5943,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -6151,6 +6100,7 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
@@ -6159,7 +6109,6 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->factor) return ATTN_EPARAM;

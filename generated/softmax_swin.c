@@ -11,8 +11,8 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      table [g m table_axis_2 table_axis_3], learned parameter
-     x5 [b g m i j] = exp(x3 * 0.17677669529663687 + table[g, m, max(min((i + n_k - n_q) / 7 - j / 7 + 6, 12), 0),
-     max(min((i + n_k - n_q) % 7 - j % 7 + 6, 12), 0)])
+     x5 [b g m i j] = exp(x3 * 0.17677669529663687 + table[g, m, max(min((i + query_start) / 7 - j / 7 + 6, 12), 0),
+     max(min((i + query_start) % 7 - j % 7 + 6, 12), 0)])
      x6 [b g m i] = sum over j of x5
      x7 [b g m i e] = sum over j of x5 * v
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
@@ -88,9 +88,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_swin_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dtable_array;
@@ -653,9 +650,10 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -711,9 +709,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
-                j) % 7) + 6, 12), 0) * table_array_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
+                + j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -794,7 +792,7 @@ TARGET_v4 APART void softmax_swin_few_begin_v4(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 32, r: 64] */
@@ -856,7 +854,8 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -895,8 +894,8 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min((((r % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                max(min((((r % n_q) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min((((r % n_q) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
                 0) * table_array_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 64 + j] = 0;
         }
@@ -1094,9 +1093,10 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -1137,9 +1137,9 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
-                j) % 7) + 6, 12), 0) * table_array_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
+                + j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -1251,10 +1251,10 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1301,6 +1301,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -1348,9 +1349,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k -
-                        n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q)
-                        % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) +
+                        query_start) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                        query_start) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -1375,29 +1376,27 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* subscript = max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) */
-                    const int64_t t_6 = n_k - n_q;
+                    /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_7 = ((i0 + i + lane_v4) + t_6) % 7;
+                        const ints_v4 t_6 = ((i0 + i + lane_v4) + query_start) % 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) % 7)) + 6) <
-                                12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_v4){0}))) > 0) & (((((t_7 - ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) +
-                                6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_7 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7))
+                            store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_6 - ((j0 + j) % 7)) + 6) <
+                                12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_v4){0}))) > 0) & (((((t_6 - ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) +
+                                6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_6 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7))
                                 + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
                         }
                     }
-                    /* subscript_2 = max(min((((i + (n_k - n_q)) / 7) - (j / 7)) + 6, 12), 0) */
-                    const int64_t t_8 = n_k - n_q;
+                    /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_9 = ((i0 + i + lane_v4) + t_8) / 7;
+                        const ints_v4 t_7 = ((i0 + i + lane_v4) + query_start) / 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) / 7)) + 6)
-                                < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) +
-                                6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_9 -
-                                ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7))
+                            store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) / 7)) + 6)
+                                < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                (ints_v4){0}))) > 0) & (((((t_7 - ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) +
+                                6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_7 -
+                                ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7))
                                 + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
                         }
                     }
@@ -1474,10 +1473,11 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1550,8 +1550,8 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
             /* table_at = table_array, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
-                    max(min((((i0 + i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
-                    0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                    max(min((((i0 + i) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
                     0) * table_array_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
             }
@@ -2138,9 +2138,10 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2196,9 +2197,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
-                j) % 7) + 6, 12), 0) * table_array_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
+                + j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2279,7 +2280,7 @@ TARGET_v3 APART void softmax_swin_few_begin_v3(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 32, r: 64] */
@@ -2341,7 +2342,8 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2380,8 +2382,8 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min((((r % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                max(min((((r % n_q) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min((((r % n_q) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
                 0) * table_array_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 64 + j] = 0;
         }
@@ -2579,9 +2581,10 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -2622,9 +2625,9 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
-                j) % 7) + 6, 12), 0) * table_array_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
+                + j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2736,10 +2739,10 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -2789,6 +2792,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -2836,9 +2840,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k -
-                        n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q)
-                        % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) +
+                        query_start) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                        query_start) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -2863,29 +2867,27 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* subscript = max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) */
-                    const int64_t t_6 = n_k - n_q;
+                    /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_7 = ((i0 + i + lane_v3) + t_6) % 7;
+                        const ints_v3 t_6 = ((i0 + i + lane_v3) + query_start) % 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) % 7)) + 6) <
-                                12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_v3){0}))) > 0) & (((((t_7 - ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) +
-                                6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_7 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7))
+                            store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_6 - ((j0 + j) % 7)) + 6) <
+                                12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_v3){0}))) > 0) & (((((t_6 - ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) +
+                                6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_6 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7))
                                 + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
                         }
                     }
-                    /* subscript_2 = max(min((((i + (n_k - n_q)) / 7) - (j / 7)) + 6, 12), 0) */
-                    const int64_t t_8 = n_k - n_q;
+                    /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_9 = ((i0 + i + lane_v3) + t_8) / 7;
+                        const ints_v3 t_7 = ((i0 + i + lane_v3) + query_start) / 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) / 7)) + 6)
-                                < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) +
-                                6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_9 -
-                                ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7))
+                            store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) / 7)) + 6)
+                                < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                (ints_v3){0}))) > 0) & (((((t_7 - ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) +
+                                6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_7 -
+                                ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7))
                                 + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
                         }
                     }
@@ -2962,10 +2964,11 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3038,8 +3041,8 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
             /* table_at = table_array, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
-                    max(min((((i0 + i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
-                    0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                    max(min((((i0 + i) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
                     0) * table_array_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
             }
@@ -3617,9 +3620,10 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3675,9 +3679,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
-                j) % 7) + 6, 12), 0) * table_array_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
+                + j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -3757,7 +3761,7 @@ APART void softmax_swin_few_begin_any(const struct call *call, int64_t task, con
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 32, r: 64] */
@@ -3818,7 +3822,8 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3857,8 +3862,8 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min((((r % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                max(min((((r % n_q) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min((((r % n_q) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
                 0) * table_array_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 64 + j] = 0;
         }
@@ -4055,9 +4060,10 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -4098,9 +4104,9 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k - n_q) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 +
-                j) % 7) + 6, 12), 0) * table_array_stride_2];
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
+                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
+                + j) % 7) + 6, 12), 0) * table_array_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -4212,10 +4218,10 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -4265,6 +4271,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -4313,9 +4320,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + n_k -
-                        n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q)
-                        % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) +
+                        query_start) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                        query_start) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -4340,29 +4347,27 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* subscript = max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) */
-                    const int64_t t_6 = n_k - n_q;
+                    /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_7 = ((i0 + i + lane_any) + t_6) % 7;
+                        const ints_any t_6 = ((i0 + i + lane_any) + query_start) % 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) % 7)) + 6)
-                                < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_any){0}))) > 0) & (((((t_7 - ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7))
-                                + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_7 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7))
+                            store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_6 - ((j0 + j) % 7)) + 6)
+                                < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_any){0}))) > 0) & (((((t_6 - ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7))
+                                + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_6 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7))
                                 + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
                         }
                     }
-                    /* subscript_2 = max(min((((i + (n_k - n_q)) / 7) - (j / 7)) + 6, 12), 0) */
-                    const int64_t t_8 = n_k - n_q;
+                    /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_9 = ((i0 + i + lane_any) + t_8) / 7;
+                        const ints_any t_7 = ((i0 + i + lane_any) + query_start) / 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) / 7)) +
-                                6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7))
-                                + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_9 -
-                                ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7))
+                            store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) / 7)) +
+                                6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                (ints_any){0}))) > 0) & (((((t_7 - ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7))
+                                + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_7 -
+                                ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7))
                                 + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
                         }
                     }
@@ -4439,10 +4444,11 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4515,8 +4521,8 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
             /* table_at = table_array, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
-                    max(min((((i0 + i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12),
-                    0) * table_array_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12),
+                    max(min((((i0 + i) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
                     0) * table_array_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
             }
@@ -4641,6 +4647,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -4810,6 +4817,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_swin_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -4928,9 +4959,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_swin_forward(const struct attn_problem *problem, const struct softmax_swin_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -4939,7 +4967,6 @@ int softmax_swin_forward(const struct attn_problem *problem, const struct softma
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 32, 32, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.n_q > 49 || call.p.n_k > 49) return ATTN_ELENGTH;
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
@@ -4947,8 +4974,10 @@ int softmax_swin_forward(const struct attn_problem *problem, const struct softma
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -5071,58 +5100,11 @@ static size_t set_totals(struct call *call, const struct softmax_swin_gradients 
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(32 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 32, p.n_q * 32, 32};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 32, p.n_k * 32, 32};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 32; at += 32, to += row) {
-        float sum[32] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 32; d++) sum[d] +=(from[h * n * 32 + at + d]);
-        for (int64_t d = 0; d < 32; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 32;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -5143,7 +5125,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -5159,7 +5141,6 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
     int error = attn_problem_check(problem, 32, 32, &call.p);
     if (error) return error;
     if (call.p.n_q > 49 || call.p.n_k > 49) return ATTN_ELENGTH;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -5167,9 +5148,11 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 5; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -5177,14 +5160,9 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -5194,11 +5172,6 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 32};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

@@ -11,9 +11,9 @@
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
      table [g m table_axis_2], learned parameter
-     x5 [b g m i j] = exp(x3 + table[g, m, max(min((i + n_k - n_q + 1 <= j ? 16 : 0) + (i + n_k - n_q + -7 <= j && j <=
-     i + n_k - n_q + 7 ? abs(i + n_k - n_q - j) : trunc(min(8 + log(abs(i + n_k - n_q - j) * 0.125) / 2.772588722239781
-     * 8, 15))), 31), 0)])
+     x5 [b g m i j] = exp(x3 + table[g, m, max(min((i + query_start + 1 <= j ? 16 : 0) + (i + query_start + -7 <= j && j
+     <= i + query_start + 7 ? abs(i + query_start - j) : trunc(min(8 + log(abs(i + query_start - j) * 0.125) /
+     2.772588722239781 * 8, 15))), 31), 0)])
      x6 [b g m i] = sum over j of x5
      x7 [b g m i e] = sum over j of x5 * v
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
@@ -89,9 +89,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_t5_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dtable_array;
@@ -663,9 +660,10 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -720,14 +718,14 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-            table_array[max(min((((difference_368 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 -
-            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + n_k - n_q + 8))) ?
-            (int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            : 15))), 31), 0) * table_array_stride_1];
+            table_array[max(min((((difference_368 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0
+            - j1 + query_start - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + query_start + 8))) ?
+            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+            8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
+            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) /
+            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -807,7 +805,7 @@ TARGET_v4 APART void softmax_t5_few_begin_v4(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -869,7 +867,8 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -907,13 +906,13 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
         /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
-                j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
-                truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
-                8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
-                * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
-                8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
-                : 15))), 31), 0) * table_array_stride_1];
+                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
+                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
+                j)) : truncated((8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -1110,9 +1109,10 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -1152,14 +1152,14 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-            table_array[max(min((((difference_368 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 -
-            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + n_k - n_q + 8))) ?
-            (int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            : 15))), 31), 0) * table_array_stride_1];
+            table_array[max(min((((difference_368 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0
+            - j1 + query_start - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + query_start + 8))) ?
+            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+            8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
+            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) /
+            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -1270,10 +1270,10 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1315,6 +1315,7 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -1363,14 +1364,15 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 for (int64_t difference_224 = 0; difference_224 < 224;
-                    difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 + n_k -
-                    n_q + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <=
-                    (difference_224 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q +
-                    1) : truncated((8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
-                    2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q +
-                    1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k
-                    - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_224 + i0 -
-                    j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                    difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 +
+                    query_start + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                    (difference_224 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 +
+                    query_start + 1) : truncated((8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + query_start + 1)
+                    * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
+                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_224 +
+                    i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
+                    ((log(((int64_t)llabs(difference_224 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+                    8.0) : 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1393,43 +1395,42 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* subscript = max(min(select((((difference_224 + (lo() - hi())) + (n_k - n_q)) + 2) <= 0, 16,
+                    /* subscript = max(min(select((((difference_224 + (lo() - hi())) + query_start) + 2) <= 0, 16,
                        0) + select(((((difference_224 + (lo ... */
                     const int64_t t_6 = i0 - j1;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        const ints_v4 t_8 = ((difference_224 + lane_v4) + t_6) + t_7;
-                        const ints_v4 t_9 = ((t_8 + 1) ^ ((t_8 + 1) >> 63)) - ((t_8 + 1) >> 63);
-                        wide_v4 t_10 = __builtin_convertvector(t_9, wide_v4) * 0.125;
-                        for (int lane = 0; lane < 16; lane++) t_10[lane] = log(t_10[lane]);
-                        wide_v4 t_11 = (double)8 + ((t_10 / 2.772588722239781) * 8.0);
-                        for (int lane = 0; lane < 16; lane++) t_11[lane] = (t_11[lane] < (double)15 || t_11[lane] !=
-                            t_11[lane] ? t_11[lane] : (double)15);
-                        const wide_v4 real12 = t_11;
-                        ints_v4 whole12 = {0};
-                        truncate_v4(&whole12, &real12);
-                        store_v4(subscript + difference_224, __builtin_convertvector(((((((((((t_8 + 2) <= 0) & (16 -
-                            (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <=
-                            (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
-                            (((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) +
-                            (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0
-                            - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0}))) > 0) & ((((((((t_8 + 2) <=
-                            0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
-                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0})))
-                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0
-                            - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0})))) | (~(((((((((t_8 + 2) <=
-                            0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
-                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0})))
-                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0
-                            - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0}))) > 0) & (0 -
+                        const ints_v4 t_7 = ((difference_224 + lane_v4) + t_6) + query_start;
+                        const ints_v4 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                        wide_v4 t_9 = __builtin_convertvector(t_8, wide_v4) * 0.125;
+                        for (int lane = 0; lane < 16; lane++) t_9[lane] = log(t_9[lane]);
+                        wide_v4 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                        for (int lane = 0; lane < 16; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
+                            t_10[lane] ? t_10[lane] : (double)15);
+                        const wide_v4 real11 = t_10;
+                        ints_v4 whole11 = {0};
+                        truncate_v4(&whole11, &real11);
+                        store_v4(subscript + difference_224, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16 -
+                            (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <=
+                            (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
+                            (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) +
+                            (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
+                            - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0}))) > 0) & ((((((((t_7 + 2) <=
+                            0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
+                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0})))
+                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
+                            - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0})))) | (~(((((((((t_7 + 2) <=
+                            0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
+                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0})))
+                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
+                            - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0}))) > 0) & (0 -
                             (ints_v4){0})), vec_v4));
                     }
                     /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
@@ -1497,10 +1498,11 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1571,14 +1573,14 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
             }
             /* table_at = table_array, at computed subscripts */
             for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-                table_array[m * table_array_stride_0 + max(min((((n_k - n_q + 1) <= (difference_368 + j0 - i1 + 1)) ? 16
-                : 0) + ((((n_k - n_q - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (n_k
-                - n_q + 7))) ? (int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) : truncated((8 +
-                ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
-                < 15 || 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) -
-                1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_368 + j0 - i1 + 1)) ?
+                16 : 0) + ((((query_start - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <=
+                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) : truncated((8 +
+                ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                8.0) < 15 || 8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1)
+                - 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -2161,9 +2163,10 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2218,14 +2221,14 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-            table_array[max(min((((difference_360 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 -
-            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + n_k - n_q + 8))) ?
-            (int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            : 15))), 31), 0) * table_array_stride_1];
+            table_array[max(min((((difference_360 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0
+            - j1 + query_start - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + query_start + 8))) ?
+            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+            8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
+            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) /
+            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2305,7 +2308,7 @@ TARGET_v3 APART void softmax_t5_few_begin_v3(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2367,7 +2370,8 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2405,13 +2409,13 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
         /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
-                j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
-                truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
-                8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
-                * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
-                8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
-                : 15))), 31), 0) * table_array_stride_1];
+                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
+                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
+                j)) : truncated((8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2608,9 +2612,10 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -2650,14 +2655,14 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-            table_array[max(min((((difference_360 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 -
-            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + n_k - n_q + 8))) ?
-            (int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            : 15))), 31), 0) * table_array_stride_1];
+            table_array[max(min((((difference_360 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0
+            - j1 + query_start - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + query_start + 8))) ?
+            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+            8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
+            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) /
+            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2768,10 +2773,10 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -2813,6 +2818,7 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -2861,14 +2867,15 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 for (int64_t difference_216 = 0; difference_216 < 216;
-                    difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 + n_k -
-                    n_q + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <=
-                    (difference_216 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q +
-                    1) : truncated((8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
-                    2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q +
-                    1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k
-                    - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_216 + i0 -
-                    j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                    difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 +
+                    query_start + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                    (difference_216 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 +
+                    query_start + 1) : truncated((8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + query_start + 1)
+                    * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
+                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_216 +
+                    i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
+                    ((log(((int64_t)llabs(difference_216 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+                    8.0) : 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2891,43 +2898,42 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* subscript = max(min(select((((difference_216 + (lo() - hi())) + (n_k - n_q)) + 2) <= 0, 16,
+                    /* subscript = max(min(select((((difference_216 + (lo() - hi())) + query_start) + 2) <= 0, 16,
                        0) + select(((((difference_216 + (lo ... */
                     const int64_t t_6 = i0 - j1;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        const ints_v3 t_8 = ((difference_216 + lane_v3) + t_6) + t_7;
-                        const ints_v3 t_9 = ((t_8 + 1) ^ ((t_8 + 1) >> 63)) - ((t_8 + 1) >> 63);
-                        wide_v3 t_10 = __builtin_convertvector(t_9, wide_v3) * 0.125;
-                        for (int lane = 0; lane < 8; lane++) t_10[lane] = log(t_10[lane]);
-                        wide_v3 t_11 = (double)8 + ((t_10 / 2.772588722239781) * 8.0);
-                        for (int lane = 0; lane < 8; lane++) t_11[lane] = (t_11[lane] < (double)15 || t_11[lane] !=
-                            t_11[lane] ? t_11[lane] : (double)15);
-                        const wide_v3 real12 = t_11;
-                        ints_v3 whole12 = {0};
-                        truncate_v3(&whole12, &real12);
-                        store_v3(subscript + difference_216, __builtin_convertvector(((((((((((t_8 + 2) <= 0) & (16 -
-                            (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <=
-                            (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
-                            (((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) +
-                            (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0
-                            - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0}))) > 0) & ((((((((t_8 + 2) <=
-                            0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
-                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0})))
-                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0
-                            - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0})))) | (~(((((((((t_8 + 2) <=
-                            0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
-                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0})))
-                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0
-                            - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0}))) > 0) & (0 -
+                        const ints_v3 t_7 = ((difference_216 + lane_v3) + t_6) + query_start;
+                        const ints_v3 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                        wide_v3 t_9 = __builtin_convertvector(t_8, wide_v3) * 0.125;
+                        for (int lane = 0; lane < 8; lane++) t_9[lane] = log(t_9[lane]);
+                        wide_v3 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                        for (int lane = 0; lane < 8; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
+                            t_10[lane] ? t_10[lane] : (double)15);
+                        const wide_v3 real11 = t_10;
+                        ints_v3 whole11 = {0};
+                        truncate_v3(&whole11, &real11);
+                        store_v3(subscript + difference_216, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16 -
+                            (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <=
+                            (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
+                            (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) +
+                            (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
+                            - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0}))) > 0) & ((((((((t_7 + 2) <=
+                            0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
+                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0})))
+                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
+                            - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0})))) | (~(((((((((t_7 + 2) <=
+                            0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
+                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0})))
+                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
+                            - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0}))) > 0) & (0 -
                             (ints_v3){0})), vec_v3));
                     }
                     /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
@@ -2995,10 +3001,11 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3069,14 +3076,14 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
             }
             /* table_at = table_array, at computed subscripts */
             for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-                table_array[m * table_array_stride_0 + max(min((((n_k - n_q + 1) <= (difference_360 + j0 - i1 + 1)) ? 16
-                : 0) + ((((n_k - n_q - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (n_k
-                - n_q + 7))) ? (int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) : truncated((8 +
-                ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
-                < 15 || 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) -
-                1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_360 + j0 - i1 + 1)) ?
+                16 : 0) + ((((query_start - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <=
+                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) : truncated((8 +
+                ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                8.0) < 15 || 8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1)
+                - 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -3644,9 +3651,10 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3701,14 +3709,14 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-            table_array[max(min((((difference_356 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 -
-            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + n_k - n_q + 8))) ?
-            (int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            : 15))), 31), 0) * table_array_stride_1];
+            table_array[max(min((((difference_356 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0
+            - j1 + query_start - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + query_start + 8))) ?
+            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+            8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
+            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) /
+            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -3787,7 +3795,7 @@ APART void softmax_t5_few_begin_any(const struct call *call, int64_t task, const
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3847,7 +3855,8 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3885,13 +3894,13 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
         /* table_at = table_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
-                j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
-                truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
-                8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
-                * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
-                8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
-                : 15))), 31), 0) * table_array_stride_1];
+                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
+                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
+                j)) : truncated((8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
+                0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -4086,9 +4095,10 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -4128,14 +4138,14 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
         }
         /* table_at = table_array, at computed subscripts */
         for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-            table_array[max(min((((difference_356 + i0 - j1 + n_k - n_q + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 -
-            j1 + n_k - n_q - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + n_k - n_q + 8))) ?
-            (int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0)
-            : 15))), 31), 0) * table_array_stride_1];
+            table_array[max(min((((difference_356 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0
+            - j1 + query_start - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + query_start + 8))) ?
+            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated((8 +
+            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
+            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+            8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
+            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) /
+            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -4246,10 +4256,10 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -4291,6 +4301,7 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
         }
     }
     for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
         for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
             * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
@@ -4339,14 +4350,15 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 for (int64_t difference_212 = 0; difference_212 < 212;
-                    difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 + n_k -
-                    n_q + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + n_k - n_q - 6) <= 0) && (0 <=
-                    (difference_212 + i0 - j1 + n_k - n_q + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q +
-                    1) : truncated((8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
-                    2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q +
-                    1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k
-                    - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_212 + i0 -
-                    j1 + n_k - n_q + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                    difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 +
+                    query_start + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                    (difference_212 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 +
+                    query_start + 1) : truncated((8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + query_start + 1)
+                    * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
+                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_212 +
+                    i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
+                    ((log(((int64_t)llabs(difference_212 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
+                    8.0) : 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4369,43 +4381,42 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* subscript = max(min(select((((difference_212 + (lo() - hi())) + (n_k - n_q)) + 2) <= 0, 16,
+                    /* subscript = max(min(select((((difference_212 + (lo() - hi())) + query_start) + 2) <= 0, 16,
                        0) + select(((((difference_212 + (lo ... */
                     const int64_t t_6 = i0 - j1;
-                    const int64_t t_7 = n_k - n_q;
                     for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        const ints_any t_8 = ((difference_212 + lane_any) + t_6) + t_7;
-                        const ints_any t_9 = ((t_8 + 1) ^ ((t_8 + 1) >> 63)) - ((t_8 + 1) >> 63);
-                        wide_any t_10 = __builtin_convertvector(t_9, wide_any) * 0.125;
-                        for (int lane = 0; lane < 4; lane++) t_10[lane] = log(t_10[lane]);
-                        wide_any t_11 = (double)8 + ((t_10 / 2.772588722239781) * 8.0);
-                        for (int lane = 0; lane < 4; lane++) t_11[lane] = (t_11[lane] < (double)15 || t_11[lane] !=
-                            t_11[lane] ? t_11[lane] : (double)15);
-                        const wide_any real12 = t_11;
-                        ints_any whole12 = {0};
-                        truncate_any(&whole12, &real12);
-                        store_any(subscript + difference_212, __builtin_convertvector(((((((((((t_8 + 2) <= 0) & (16 -
-                            (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0
-                            <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
-                            (((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) +
-                            (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
-                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) &
-                            (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6))
-                            <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_any){0}))) > 0) & ((((((((t_8 +
-                            2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 +
-                            (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) &
-                            whole12))) < 31) & (((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 -
-                            (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
-                            0) & (0 <= (t_8 + 8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_any){0})) |
-                            (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) &
-                            t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 -
-                            (ints_any){0})))) | (~(((((((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) &
-                            (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6))
-                            <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (((((t_8 + 2) <= 0) & (16 - (ints_any){0})) |
-                            (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) &
-                            t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12)))) | (~((((((t_8 + 2) <= 0) &
-                            (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0)
-                            & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
+                        const ints_any t_7 = ((difference_212 + lane_any) + t_6) + query_start;
+                        const ints_any t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                        wide_any t_9 = __builtin_convertvector(t_8, wide_any) * 0.125;
+                        for (int lane = 0; lane < 4; lane++) t_9[lane] = log(t_9[lane]);
+                        wide_any t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                        for (int lane = 0; lane < 4; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
+                            t_10[lane] ? t_10[lane] : (double)15);
+                        const wide_any real11 = t_10;
+                        ints_any whole11 = {0};
+                        truncate_any(&whole11, &real11);
+                        store_any(subscript + difference_212, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16 -
+                            (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0
+                            <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
+                            (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) +
+                            (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) &
+                            (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                            <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_any){0}))) > 0) & ((((((((t_7 +
+                            2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 +
+                            (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                            whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 -
+                            (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
+                            0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) |
+                            (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                            t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                            (ints_any){0})))) | (~(((((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) &
+                            (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                            <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) |
+                            (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                            t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) &
+                            (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0)
+                            & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
                             (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
                     }
                     /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
@@ -4473,10 +4484,11 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
         j1 = min(j0 + 64, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4547,14 +4559,14 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
             }
             /* table_at = table_array, at computed subscripts */
             for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-                table_array[m * table_array_stride_0 + max(min((((n_k - n_q + 1) <= (difference_356 + j0 - i1 + 1)) ? 16
-                : 0) + ((((n_k - n_q - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (n_k
-                - n_q + 7))) ? (int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) : truncated((8 +
-                ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
-                < 15 || 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) -
-                1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_356 + j0 - i1 + 1)) ?
+                16 : 0) + ((((query_start - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <=
+                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) : truncated((8 +
+                ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                8.0) < 15 || 8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) *
+                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1)
+                - 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -4662,6 +4674,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -4831,6 +4844,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_t5_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -4949,9 +4986,6 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -4960,15 +4994,16 @@ int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->table) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -5091,58 +5126,11 @@ static size_t set_totals(struct call *call, const struct softmax_t5_gradients *t
     return most;
 }
 
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -5163,7 +5151,7 @@ static void set_row_sums(struct call *call, unsigned char *rows)
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, keys_of_version(&call->p));
     if (this.wanted && !this.wanted(call)) return 0;
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
@@ -5178,7 +5166,6 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -5186,9 +5173,11 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 5; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -5196,14 +5185,9 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -5213,11 +5197,6 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
     return error;
 }
 

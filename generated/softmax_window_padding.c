@@ -12,9 +12,10 @@
      x3 [b g m i j] = sum over d of q * k
      x4 [b g m i j] = exp(x3 * 0.125)
      lengths [b], learned parameter
-     x6 [b g m i] = sum over j of x4 if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 && j < id(lengths, 0, b)
-     x7 [b g m i e] = sum over j of x4 * v if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 && j < id(lengths,
-     0, b)
+     x6 [b g m i] = sum over j of x4 if i + query_start + -256 <= j && j <= i + query_start + 256 && j < id(lengths, 0,
+     b)
+     x7 [b g m i e] = sum over j of x4 * v if i + query_start + -256 <= j && j <= i + query_start + 256 && j <
+     id(lengths, 0, b)
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
 
@@ -80,7 +81,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -718,9 +718,10 @@ TARGET_v4 static void softmax_window_padding_rows_v4(const struct call *call, in
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -762,8 +763,8 @@ TARGET_v4 static void softmax_window_padding_rows_v4(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 256), j_end = min(n_k, min(i1 + n_k - n_q + 256, lengths[b])); j0 < j_end;
-        j0 += 288) {
+    for (int64_t j0 = max(0, i0 + query_start - 256), j_end = min(n_k, min(i1 + query_start + 256, lengths[b]));
+        j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -771,17 +772,16 @@ TARGET_v4 static void softmax_window_padding_rows_v4(const struct call *call, in
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 257)) || (min(i0 + n_k - n_q + 257,
+        if ((j0 < (i1 + query_start - 257)) || (min(i0 + query_start + 257,
             lengths[b]) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256))) && (j <
+            /* score = select(((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256))) && (j <
                id(lengths, 0, b)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                const ints_v4 t_2 = t_1 + (-256);
-                const ints_v4 t_3 = t_1 + 256;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_1 = t_0 + (-256);
+                const ints_v4 t_2 = t_0 + 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3))
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_1 <= (j0 + j)) & ((j0 + j) <= t_2))
                         & (-(int64_t)((j0 + j) < lengths[b])), mask_v4), load_v4(score + j * 64 + i),
                         splat_v4(-INFINITY)));
                 }
@@ -805,38 +805,37 @@ TARGET_v4 static void softmax_window_padding_rows_v4(const struct call *call, in
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_4 = load_v4(old_max + i);
-            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new5);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+            const vec_v4 old_max_3 = load_v4(old_max + i);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new4);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_7 = load_v4(row_max + i);
+            const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_6 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                store_v4(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
+                store_v4(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 257)) || (min(i0 + n_k - n_q + 257,
+        if (__builtin_expect(((j0 < (i1 + query_start - 257)) || (min(i0 + query_start + 257,
             lengths[b]) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
-                const int t_11 = (j0 + j) < lengths[b];
+                const int t_9 = (j0 + j) < lengths[b];
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
-                    in_region[i / 16] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 +
-                        256))) & (-(int64_t)t_11), mask_v4);
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                    in_region[i / 16] = __builtin_convertvector((((t_8 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_8 +
+                        256))) & (-(int64_t)t_9), mask_v4);
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -845,10 +844,10 @@ TARGET_v4 static void softmax_window_padding_rows_v4(const struct call *call, in
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_12 = load_v4(row_sum + i);
-        const mask_v4 t_13 = row_sum_12 == 0.0f;
+        const vec_v4 row_sum_10 = load_v4(row_sum + i);
+        const mask_v4 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_12));
+            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
         }
     }
     /* out = sum, transposed back */
@@ -866,7 +865,7 @@ TARGET_v4 APART void softmax_window_padding_few_begin_v4(const struct call *call
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -927,7 +926,8 @@ TARGET_v4 APART void softmax_window_padding_few_keys_v4(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -951,8 +951,8 @@ TARGET_v4 APART void softmax_window_padding_few_keys_v4(const struct call *call,
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), min(n_k + 256,
-        lengths[b])); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
+        min(n_q + query_start + 256, lengths[b])); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -960,16 +960,17 @@ TARGET_v4 APART void softmax_window_padding_few_keys_v4(const struct call *call,
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 257)) || (min(n_k - n_q + 257, lengths[b]) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
+        if ((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
+            lengths[b]) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) + 256))) &&
                (j < id(lengths, 0, b) ... */
             const int64_t t_1 = lengths[b];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
                 const ints_v4 t_2 = t_0 < t_1;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <=
-                        t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 256))) & t_2, mask_v4), load_v4(score + r * 144 + j),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(((((r % n_q) + query_start - 256) <=
+                        t_0) & (t_0 <= ((r % n_q) + query_start + 256))) & t_2, mask_v4), load_v4(score + r * 144 + j),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -1021,14 +1022,14 @@ TARGET_v4 APART void softmax_window_padding_few_keys_v4(const struct call *call,
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 257)) || (min(n_k - n_q + 257,
+        if (__builtin_expect(((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
             lengths[b]) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
-                const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
+                const int64_t t_5 = (r % n_q) + query_start - 256;
+                const int64_t t_7 = (r % n_q) + query_start + 256;
                 const int64_t t_8 = lengths[b];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_6 = j0 + j + lane_v4;
@@ -1138,12 +1139,13 @@ TARGET_v4 static void softmax_window_padding_few_v4(const struct call *call, int
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_window_padding_few_begin_v4(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_window_padding_few_begin_2_v4(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 256, 0) / 1024;
+    const int64_t first = max(query_start - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -1711,9 +1713,10 @@ TARGET_v3 static void softmax_window_padding_rows_v3(const struct call *call, in
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1755,8 +1758,8 @@ TARGET_v3 static void softmax_window_padding_rows_v3(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 256), j_end = min(n_k, min(i1 + n_k - n_q + 256, lengths[b])); j0 < j_end;
-        j0 += 288) {
+    for (int64_t j0 = max(0, i0 + query_start - 256), j_end = min(n_k, min(i1 + query_start + 256, lengths[b]));
+        j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1764,17 +1767,16 @@ TARGET_v3 static void softmax_window_padding_rows_v3(const struct call *call, in
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 257)) || (min(i0 + n_k - n_q + 257,
+        if ((j0 < (i1 + query_start - 257)) || (min(i0 + query_start + 257,
             lengths[b]) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256))) && (j <
+            /* score = select(((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256))) && (j <
                id(lengths, 0, b)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                const ints_v3 t_2 = t_1 + (-256);
-                const ints_v3 t_3 = t_1 + 256;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_1 = t_0 + (-256);
+                const ints_v3 t_2 = t_0 + 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3))
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_1 <= (j0 + j)) & ((j0 + j) <= t_2))
                         & (-(int64_t)((j0 + j) < lengths[b])), mask_v3), load_v3(score + j * 64 + i),
                         splat_v3(-INFINITY)));
                 }
@@ -1802,38 +1804,37 @@ TARGET_v3 static void softmax_window_padding_rows_v3(const struct call *call, in
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_4 = load_v3(old_max + i);
-            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new5);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+            const vec_v3 old_max_3 = load_v3(old_max + i);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new4);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_7 = load_v3(row_max + i);
+            const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_6 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                store_v3(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
+                store_v3(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 257)) || (min(i0 + n_k - n_q + 257,
+        if (__builtin_expect(((j0 < (i1 + query_start - 257)) || (min(i0 + query_start + 257,
             lengths[b]) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
-                const int t_11 = (j0 + j) < lengths[b];
+                const int t_9 = (j0 + j) < lengths[b];
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
-                    in_region[i / 8] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 +
-                        256))) & (-(int64_t)t_11), mask_v3);
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                    in_region[i / 8] = __builtin_convertvector((((t_8 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_8 +
+                        256))) & (-(int64_t)t_9), mask_v3);
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1842,10 +1843,10 @@ TARGET_v3 static void softmax_window_padding_rows_v3(const struct call *call, in
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_12 = load_v3(row_sum + i);
-        const mask_v3 t_13 = row_sum_12 == 0.0f;
+        const vec_v3 row_sum_10 = load_v3(row_sum + i);
+        const mask_v3 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_12));
+            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
         }
     }
     /* out = sum, transposed back */
@@ -1863,7 +1864,7 @@ TARGET_v3 APART void softmax_window_padding_few_begin_v3(const struct call *call
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1924,7 +1925,8 @@ TARGET_v3 APART void softmax_window_padding_few_keys_v3(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1948,8 +1950,8 @@ TARGET_v3 APART void softmax_window_padding_few_keys_v3(const struct call *call,
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), min(n_k + 256,
-        lengths[b])); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
+        min(n_q + query_start + 256, lengths[b])); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1957,16 +1959,17 @@ TARGET_v3 APART void softmax_window_padding_few_keys_v3(const struct call *call,
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 257)) || (min(n_k - n_q + 257, lengths[b]) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
+        if ((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
+            lengths[b]) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) + 256))) &&
                (j < id(lengths, 0, b) ... */
             const int64_t t_1 = lengths[b];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
                 const ints_v3 t_2 = t_0 < t_1;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <=
-                        t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 256))) & t_2, mask_v3), load_v3(score + r * 144 + j),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(((((r % n_q) + query_start - 256) <=
+                        t_0) & (t_0 <= ((r % n_q) + query_start + 256))) & t_2, mask_v3), load_v3(score + r * 144 + j),
                         splat_v3(-INFINITY)));
                 }
             }
@@ -2018,14 +2021,14 @@ TARGET_v3 APART void softmax_window_padding_few_keys_v3(const struct call *call,
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 257)) || (min(n_k - n_q + 257,
+        if (__builtin_expect(((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
             lengths[b]) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
-                const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
+                const int64_t t_5 = (r % n_q) + query_start - 256;
+                const int64_t t_7 = (r % n_q) + query_start + 256;
                 const int64_t t_8 = lengths[b];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_6 = j0 + j + lane_v3;
@@ -2135,12 +2138,13 @@ TARGET_v3 static void softmax_window_padding_few_v3(const struct call *call, int
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_window_padding_few_begin_v3(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_window_padding_few_begin_2_v3(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 256, 0) / 1024;
+    const int64_t first = max(query_start - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -2692,9 +2696,10 @@ static void softmax_window_padding_rows_any(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2736,8 +2741,8 @@ static void softmax_window_padding_rows_any(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = max(0, i0 + n_k - n_q - 256), j_end = min(n_k, min(i1 + n_k - n_q + 256, lengths[b])); j0 < j_end;
-        j0 += 288) {
+    for (int64_t j0 = max(0, i0 + query_start - 256), j_end = min(n_k, min(i1 + query_start + 256, lengths[b]));
+        j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -2745,18 +2750,17 @@ static void softmax_window_padding_rows_any(const struct call *call, int64_t tas
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + n_k - n_q - 257)) || (min(i0 + n_k - n_q + 257,
+        if ((j0 < (i1 + query_start - 257)) || (min(i0 + query_start + 257,
             lengths[b]) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256))) && (j <
+            /* score = select(((((i + query_start) + -256) <= j) && (j <= ((i + query_start) + 256))) && (j <
                id(lengths, 0, b)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                const ints_any t_2 = t_1 + (-256);
-                const ints_any t_3 = t_1 + 256;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const ints_any t_1 = t_0 + (-256);
+                const ints_any t_2 = t_0 + 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <=
-                        t_3)) & (-(int64_t)((j0 + j) < lengths[b])), mask_any), load_any(score + j * 64 + i),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_1 <= (j0 + j)) & ((j0 + j) <=
+                        t_2)) & (-(int64_t)((j0 + j) < lengths[b])), mask_any), load_any(score + j * 64 + i),
                         splat_any(-INFINITY)));
                 }
             }
@@ -2784,38 +2788,37 @@ static void softmax_window_padding_rows_any(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_4 = load_any(old_max + i);
-            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new5);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+            const vec_any old_max_3 = load_any(old_max + i);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new4);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_7 = load_any(row_max + i);
+            const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_6 = load_any(score + j * 64 + i);
-                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                store_any(score + j * 64 + i, score_new8);
-                row_sum_in += score_new8;
+                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
+                store_any(score + j * 64 + i, score_new7);
+                row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 257)) || (min(i0 + n_k - n_q + 257,
+        if (__builtin_expect(((j0 < (i1 + query_start - 257)) || (min(i0 + query_start + 257,
             lengths[b]) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_9 = n_k - n_q;
-                const int t_11 = (j0 + j) < lengths[b];
+                const int t_9 = (j0 + j) < lengths[b];
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_10 = (i0 + i + lane_any) + t_9;
-                    in_region[i / 4] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 +
-                        256))) & (-(int64_t)t_11), mask_any);
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                    in_region[i / 4] = __builtin_convertvector((((t_8 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_8 +
+                        256))) & (-(int64_t)t_9), mask_any);
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -2824,10 +2827,10 @@ static void softmax_window_padding_rows_any(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_12 = load_any(row_sum + i);
-        const mask_any t_13 = row_sum_12 == 0.0f;
+        const vec_any row_sum_10 = load_any(row_sum + i);
+        const mask_any t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_12));
+            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
         }
     }
     /* out = sum, transposed back */
@@ -2845,7 +2848,7 @@ APART void softmax_window_padding_few_begin_any(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2906,7 +2909,8 @@ APART void softmax_window_padding_few_keys_any(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2930,8 +2934,8 @@ APART void softmax_window_padding_few_keys_any(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), min(n_k + 256,
-        lengths[b])); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, query_start - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
+        min(n_q + query_start + 256, lengths[b])); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -2939,17 +2943,18 @@ APART void softmax_window_padding_few_keys_any(const struct call *call, int64_t 
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((j0 < (n_k - 257)) || (min(n_k - n_q + 257, lengths[b]) < j1)) { /* the tile is partly outside the mask */
-            /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
+        if ((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
+            lengths[b]) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((((((r % n_q) + query_start) + -256) <= j) && (j <= (((r % n_q) + query_start) + 256))) &&
                (j < id(lengths, 0, b) ... */
             const int64_t t_1 = lengths[b];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
                 const ints_any t_2 = t_0 < t_1;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((r % n_q) + n_k - n_q - 256) <=
-                        t_0) & (t_0 <= ((r % n_q) + n_k - n_q + 256))) & t_2, mask_any), load_any(score + r * 144 + j),
-                        splat_any(-INFINITY)));
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(((((r % n_q) + query_start - 256) <=
+                        t_0) & (t_0 <= ((r % n_q) + query_start + 256))) & t_2, mask_any),
+                        load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
         }
@@ -3000,14 +3005,14 @@ APART void softmax_window_padding_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_k - 257)) || (min(n_k - n_q + 257,
+        if (__builtin_expect(((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
             lengths[b]) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
-                const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
+                const int64_t t_5 = (r % n_q) + query_start - 256;
+                const int64_t t_7 = (r % n_q) + query_start + 256;
                 const int64_t t_8 = lengths[b];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_6 = j0 + j + lane_any;
@@ -3117,12 +3122,13 @@ static void softmax_window_padding_few_any(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_window_padding_few_begin_any(call, task, part, iteration);
     for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
         softmax_window_padding_few_begin_2_any(call, task, part, iteration);
     synchronise(part);
-    const int64_t first = max(n_k - n_q - 256, 0) / 1024;
+    const int64_t first = max(query_start - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3151,6 +3157,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -3273,6 +3280,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_window_padding_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -3365,9 +3396,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_window_padding_forward(const struct attn_problem *problem,
     const struct softmax_window_padding_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3376,13 +3404,14 @@ int softmax_window_padding_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->lengths) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);

@@ -12,13 +12,14 @@
      x4 [j t] = cos(j * 1 * rope_angle)
      x5 [j t] = sin(j * 1 * rope_angle)
      x6 [b g j d] = k * x4[j, d % 64] + k[b, g, j, d < 64 ? d + 64 : d + -64] * x5[j, d % 64] * (d < 64 ? -1 : 1)
-     x7 [i t] = cos((i + n_k - n_q) * 1 * rope_angle)
-     x8 [i t] = sin((i + n_k - n_q) * 1 * rope_angle)
-     x9 [b g m i d] = q * x7[i, d % 64] + q[b, g, m, i, d < 64 ? d + 64 : d + -64] * x8[i, d % 64] * (d < 64 ? -1 : 1)
+     x7 [b i t] = cos((i + query_start) * 1 * rope_angle)
+     x8 [b i t] = sin((i + query_start) * 1 * rope_angle)
+     x9 [b g m i d] = q * x7[b, i, d % 64] + q[b, g, m, i, d < 64 ? d + 64 : d + -64] * x8[b, i,
+     d % 64] * (d < 64 ? -1 : 1)
      x10 [b g m i j] = sum over d of x9 * x6
      x11 [b g m i j] = exp(x10 * 0.1441958865)
-     x12 [b g m i] = sum over j of x11 if j <= i + n_k - n_q
-     x13 [b g m i e] = sum over j of x11 * v if j <= i + n_k - n_q
+     x12 [b g m i] = sum over j of x11 if j <= i + query_start
+     x13 [b g m i e] = sum over j of x11 * v if j <= i + query_start
      x14 [b g m i e] = x12 == 0 ? 0 : x13 / x12
      out = x14
 
@@ -90,7 +91,6 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -785,9 +785,10 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -821,16 +822,15 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-           query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+           query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v4 angle2 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
-                const wide_v4 angle3 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
+                const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -859,7 +859,7 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -867,12 +867,12 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v4 angle5 = (__builtin_convertvector(t_4, wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = (__builtin_convertvector(t_4, wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = (__builtin_convertvector(t_3, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = (__builtin_convertvector(t_3, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -893,20 +893,19 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -935,34 +934,34 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_9 = load_v4(old_max + i);
-                const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new10);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
+                const vec_v4 old_max_7 = load_v4(old_max + i);
+                const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new8);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_12 = load_v4(row_max + i);
+                const vec_v4 row_max_10 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_11 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                    store_v4(score + j * 32 + i, score_new13);
-                    row_sum_in += score_new13;
+                    const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
+                    store_v4(score + j * 32 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_14 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_14), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(128, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -977,11 +976,11 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_15 = load_v4(row_sum + i);
-                const mask_v4 t_16 = row_sum_15 == 0.0f;
+                const vec_v4 row_sum_12 = load_v4(row_sum + i);
+                const mask_v4 t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_15));
+                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -1002,7 +1001,8 @@ TARGET_v4 APART void softmax_yarn_few_begin_v4(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -1013,16 +1013,15 @@ TARGET_v4 APART void softmax_yarn_few_begin_v4(const struct call *call, int64_t 
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
+       query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v4 angle2 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -1076,7 +1075,8 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1103,7 +1103,8 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -1111,12 +1112,12 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_4 = j0 + j + lane_v4;
+            const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v4 angle5 = (__builtin_convertvector(t_4, wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
-                const wide_v4 angle6 = (__builtin_convertvector(t_4, wide_v4) * 1.0) * rope_angle[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+                const wide_v4 angle4 = (__builtin_convertvector(t_3, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle4));
+                const wide_v4 angle5 = (__builtin_convertvector(t_3, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -1135,12 +1136,12 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_7 = j0 + j + lane_v4;
+                const ints_v4 t_6 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_7 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1158,11 +1159,11 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_8 = load_v4(old_max + r);
-            const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
-            store_v4(old_max + r, old_max_new9);
+            const vec_v4 old_max_7 = load_v4(old_max + r);
+            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
+            store_v4(old_max + r, old_max_new8);
             store_v4(state_sum + (chunk - chunk0) * 9344 + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1192,14 +1193,14 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_10, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                 }
                 add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1232,31 +1233,31 @@ TARGET_v4 APART void softmax_yarn_few_fold_v4(const struct call *call, int64_t t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_11 = load_v4(carried_max + r);
-            const vec_v4 before_max_new12 = carried_max_11;
-            const vec_v4 state_max_13 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_v4 carried_max_new14 = max_v4(load_v4(carried_max + r), state_max_13);
-            store_v4(carried_max + r, carried_max_new14);
-            const vec_v4 carried_factor_new15 = exp2_v4(before_max_new12 - carried_max_new14);
-            store_v4(carried_factor + r, carried_factor_new15);
-            const vec_v4 slot_factor_new16 = exp2_v4(state_max_13 - carried_max_new14);
-            store_v4(slot_factor + r, slot_factor_new16);
-            const vec_v4 carried_sum_17 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_v4 carried_max_10 = load_v4(carried_max + r);
+            const vec_v4 before_max_new11 = carried_max_10;
+            const vec_v4 state_max_12 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v4 carried_max_new13 = max_v4(load_v4(carried_max + r), state_max_12);
+            store_v4(carried_max + r, carried_max_new13);
+            const vec_v4 carried_factor_new14 = exp2_v4(before_max_new11 - carried_max_new13);
+            store_v4(carried_factor + r, carried_factor_new14);
+            const vec_v4 slot_factor_new15 = exp2_v4(state_max_12 - carried_max_new13);
+            store_v4(slot_factor + r, slot_factor_new15);
+            const vec_v4 carried_sum_16 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new14);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new16, splat_v4(1));
+                slot_factor_new15, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_18 = load_v4(carried + r * 144 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_v4(carried + r * 144 + e, carried_18 * carried_factor_19);
+                    const vec_v4 carried_17 = load_v4(carried + r * 144 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v4(carried + r * 144 + e, carried_17 * carried_factor_18);
                     store_v4(carried_compensation + r * 144 + e, load_v4(carried_compensation + r * 144 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_v4(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1286,9 +1287,9 @@ TARGET_v4 APART void softmax_yarn_few_queries_v4(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_20 = carried_sum[r];
-                store_v4(result + r * 144 + e, (carried_sum_20 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
-                    e) / carried_sum_20);
+                const float carried_sum_19 = carried_sum[r];
+                store_v4(result + r * 144 + e, (carried_sum_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
+                    e) / carried_sum_19);
             }
         }
     }
@@ -1341,7 +1342,8 @@ TARGET_v4 static void softmax_yarn_prepare_v4(const struct call *call, int64_t t
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
@@ -1353,16 +1355,15 @@ TARGET_v4 static void softmax_yarn_prepare_v4(const struct call *call, int64_t t
     transpose_v4(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+       query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v4 angle2 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle2));
-            const wide_v4 angle3 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle3));
+            const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -1391,9 +1392,10 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1414,16 +1416,15 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
-    /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+       query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v4 angle2 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle2));
-            const wide_v4 angle3 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle3));
+            const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -1451,7 +1452,7 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * query */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -1459,13 +1460,12 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_5, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1488,34 +1488,34 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_6 = load_v4(old_max + i);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new7);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new7);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new7);
+            const vec_v4 old_max_4 = load_v4(old_max + i);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new5);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_9 = load_v4(row_max + i);
+            const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_8 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new10 = exp2_v4(score_8 - row_max_9);
-                store_v4(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                store_v4(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1524,10 +1524,10 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_12 = load_v4(row_sum + i);
-        const mask_v4 t_13 = row_sum_12 == 0.0f;
+        const vec_v4 row_sum_9 = load_v4(row_sum + i);
+        const mask_v4 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_12));
+            store_v4(sum + e * 64 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
@@ -1546,7 +1546,8 @@ TARGET_v4 APART void softmax_yarn_extend_few_begin_v4(const struct call *call, i
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -1558,16 +1559,15 @@ TARGET_v4 APART void softmax_yarn_extend_few_begin_v4(const struct call *call, i
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
+       query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v4 angle2 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
-            const wide_v4 angle3 = (__builtin_convertvector(t_1, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+            const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
+            const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -1623,7 +1623,8 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1646,7 +1647,8 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1654,12 +1656,12 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_4 = j0 + j + lane_v4;
+                const ints_v4 t_3 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_4 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_3 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1677,11 +1679,11 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + r);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
-            store_v4(old_max + r, old_max_new6);
+            const vec_v4 old_max_4 = load_v4(old_max + r);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
+            store_v4(old_max + r, old_max_new5);
             store_v4(state_sum + (chunk - chunk0) * 9344 + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new6);
+                old_max_new5);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1711,14 +1713,14 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
+                const int64_t t_6 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_6, mask_v4);
                 }
                 add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1751,31 +1753,31 @@ TARGET_v4 APART void softmax_yarn_extend_few_fold_v4(const struct call *call, in
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_8 = load_v4(carried_max + r);
-            const vec_v4 before_max_new9 = carried_max_8;
-            const vec_v4 state_max_10 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_v4 carried_max_new11 = max_v4(load_v4(carried_max + r), state_max_10);
-            store_v4(carried_max + r, carried_max_new11);
-            const vec_v4 carried_factor_new12 = exp2_v4(before_max_new9 - carried_max_new11);
-            store_v4(carried_factor + r, carried_factor_new12);
-            const vec_v4 slot_factor_new13 = exp2_v4(state_max_10 - carried_max_new11);
-            store_v4(slot_factor + r, slot_factor_new13);
-            const vec_v4 carried_sum_14 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_14 * carried_factor_new12);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new12);
+            const vec_v4 carried_max_7 = load_v4(carried_max + r);
+            const vec_v4 before_max_new8 = carried_max_7;
+            const vec_v4 state_max_9 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v4 carried_max_new10 = max_v4(load_v4(carried_max + r), state_max_9);
+            store_v4(carried_max + r, carried_max_new10);
+            const vec_v4 carried_factor_new11 = exp2_v4(before_max_new8 - carried_max_new10);
+            store_v4(carried_factor + r, carried_factor_new11);
+            const vec_v4 slot_factor_new12 = exp2_v4(state_max_9 - carried_max_new10);
+            store_v4(slot_factor + r, slot_factor_new12);
+            const vec_v4 carried_sum_13 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_13 * carried_factor_new11);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new11);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new13, splat_v4(1));
+                slot_factor_new12, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_15 = load_v4(carried + r * 144 + e);
-                    const float carried_factor_16 = carried_factor[r];
-                    store_v4(carried + r * 144 + e, carried_15 * carried_factor_16);
+                    const vec_v4 carried_14 = load_v4(carried + r * 144 + e);
+                    const float carried_factor_15 = carried_factor[r];
+                    store_v4(carried + r * 144 + e, carried_14 * carried_factor_15);
                     store_v4(carried_compensation + r * 144 + e, load_v4(carried_compensation + r * 144 + e) *
-                        carried_factor_16);
+                        carried_factor_15);
                     add_v4(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1805,9 +1807,9 @@ TARGET_v4 APART void softmax_yarn_extend_few_queries_v4(const struct call *call,
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_17 = carried_sum[r];
-                store_v4(result + r * 144 + e, (carried_sum_17 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
-                    e) / carried_sum_17);
+                const float carried_sum_16 = carried_sum[r];
+                store_v4(result + r * 144 + e, (carried_sum_16 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
+                    e) / carried_sum_16);
             }
         }
     }
@@ -2439,9 +2441,10 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2475,16 +2478,15 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-           query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+           query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v3 angle2 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
-                const wide_v3 angle3 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
+                const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -2513,7 +2515,7 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -2521,12 +2523,12 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v3 angle5 = (__builtin_convertvector(t_4, wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = (__builtin_convertvector(t_4, wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = (__builtin_convertvector(t_3, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = (__builtin_convertvector(t_3, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -2547,20 +2549,19 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -2589,34 +2590,34 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_9 = load_v3(old_max + i);
-                const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new10);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
+                const vec_v3 old_max_7 = load_v3(old_max + i);
+                const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new8);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_12 = load_v3(row_max + i);
+                const vec_v3 row_max_10 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_11 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                    store_v3(score + j * 16 + i, score_new13);
-                    row_sum_in += score_new13;
+                    const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
+                    store_v3(score + j * 16 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_14 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_14), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2631,11 +2632,11 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_15 = load_v3(row_sum + i);
-                const mask_v3 t_16 = row_sum_15 == 0.0f;
+                const vec_v3 row_sum_12 = load_v3(row_sum + i);
+                const mask_v3 t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_15));
+                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -2656,7 +2657,8 @@ TARGET_v3 APART void softmax_yarn_few_begin_v3(const struct call *call, int64_t 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -2667,16 +2669,15 @@ TARGET_v3 APART void softmax_yarn_few_begin_v3(const struct call *call, int64_t 
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
+       query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v3 angle2 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -2730,7 +2731,8 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2757,7 +2759,8 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -2765,12 +2768,12 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_4 = j0 + j + lane_v3;
+            const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_v3 angle5 = (__builtin_convertvector(t_4, wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
-                const wide_v3 angle6 = (__builtin_convertvector(t_4, wide_v3) * 1.0) * rope_angle[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+                const wide_v3 angle4 = (__builtin_convertvector(t_3, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle4));
+                const wide_v3 angle5 = (__builtin_convertvector(t_3, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -2789,12 +2792,12 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_7 = j0 + j + lane_v3;
+                const ints_v3 t_6 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_7 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2812,11 +2815,11 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_8 = load_v3(old_max + r);
-            const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
-            store_v3(old_max + r, old_max_new9);
+            const vec_v3 old_max_7 = load_v3(old_max + r);
+            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
+            store_v3(old_max + r, old_max_new8);
             store_v3(state_sum + (chunk - chunk0) * 9344 + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2846,14 +2849,14 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_10, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                 }
                 add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -2886,31 +2889,31 @@ TARGET_v3 APART void softmax_yarn_few_fold_v3(const struct call *call, int64_t t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_11 = load_v3(carried_max + r);
-            const vec_v3 before_max_new12 = carried_max_11;
-            const vec_v3 state_max_13 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_v3 carried_max_new14 = max_v3(load_v3(carried_max + r), state_max_13);
-            store_v3(carried_max + r, carried_max_new14);
-            const vec_v3 carried_factor_new15 = exp2_v3(before_max_new12 - carried_max_new14);
-            store_v3(carried_factor + r, carried_factor_new15);
-            const vec_v3 slot_factor_new16 = exp2_v3(state_max_13 - carried_max_new14);
-            store_v3(slot_factor + r, slot_factor_new16);
-            const vec_v3 carried_sum_17 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_v3 carried_max_10 = load_v3(carried_max + r);
+            const vec_v3 before_max_new11 = carried_max_10;
+            const vec_v3 state_max_12 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v3 carried_max_new13 = max_v3(load_v3(carried_max + r), state_max_12);
+            store_v3(carried_max + r, carried_max_new13);
+            const vec_v3 carried_factor_new14 = exp2_v3(before_max_new11 - carried_max_new13);
+            store_v3(carried_factor + r, carried_factor_new14);
+            const vec_v3 slot_factor_new15 = exp2_v3(state_max_12 - carried_max_new13);
+            store_v3(slot_factor + r, slot_factor_new15);
+            const vec_v3 carried_sum_16 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new14);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new16, splat_v3(1));
+                slot_factor_new15, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_18 = load_v3(carried + r * 144 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_v3(carried + r * 144 + e, carried_18 * carried_factor_19);
+                    const vec_v3 carried_17 = load_v3(carried + r * 144 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v3(carried + r * 144 + e, carried_17 * carried_factor_18);
                     store_v3(carried_compensation + r * 144 + e, load_v3(carried_compensation + r * 144 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_v3(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -2940,9 +2943,9 @@ TARGET_v3 APART void softmax_yarn_few_queries_v3(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_20 = carried_sum[r];
-                store_v3(result + r * 144 + e, (carried_sum_20 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
-                    e) / carried_sum_20);
+                const float carried_sum_19 = carried_sum[r];
+                store_v3(result + r * 144 + e, (carried_sum_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
+                    e) / carried_sum_19);
             }
         }
     }
@@ -2995,7 +2998,8 @@ TARGET_v3 static void softmax_yarn_prepare_v3(const struct call *call, int64_t t
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
@@ -3007,16 +3011,15 @@ TARGET_v3 static void softmax_yarn_prepare_v3(const struct call *call, int64_t t
     transpose_v3(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+       query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v3 angle2 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle2));
-            const wide_v3 angle3 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle3));
+            const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -3045,9 +3048,10 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3068,16 +3072,15 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
-    /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+       query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v3 angle2 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle2));
-            const wide_v3 angle3 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle3));
+            const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -3105,7 +3108,7 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * query */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -3113,13 +3116,12 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_5, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -3146,34 +3148,33 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_6 = load_v3(old_max + i);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new7);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new7);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new7);
+            const vec_v3 old_max_4 = load_v3(old_max + i);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new5);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_9 = load_v3(row_max + i);
+            const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_8 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new10 = exp2_v3(score_8 - row_max_9);
-                store_v3(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                store_v3(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -3182,10 +3183,10 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_12 = load_v3(row_sum + i);
-        const mask_v3 t_13 = row_sum_12 == 0.0f;
+        const vec_v3 row_sum_9 = load_v3(row_sum + i);
+        const mask_v3 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_12));
+            store_v3(sum + e * 64 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
@@ -3204,7 +3205,8 @@ TARGET_v3 APART void softmax_yarn_extend_few_begin_v3(const struct call *call, i
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -3216,16 +3218,15 @@ TARGET_v3 APART void softmax_yarn_extend_few_begin_v3(const struct call *call, i
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
+       query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_v3 angle2 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
-            const wide_v3 angle3 = (__builtin_convertvector(t_1, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+            const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
+            const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -3281,7 +3282,8 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3304,7 +3306,8 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -3312,12 +3315,12 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_4 = j0 + j + lane_v3;
+                const ints_v3 t_3 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_4 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_3 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -3335,11 +3338,11 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + r);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
-            store_v3(old_max + r, old_max_new6);
+            const vec_v3 old_max_4 = load_v3(old_max + r);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
+            store_v3(old_max + r, old_max_new5);
             store_v3(state_sum + (chunk - chunk0) * 9344 + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new6);
+                old_max_new5);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3369,14 +3372,14 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
+                const int64_t t_6 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_6, mask_v3);
                 }
                 add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -3409,31 +3412,31 @@ TARGET_v3 APART void softmax_yarn_extend_few_fold_v3(const struct call *call, in
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_8 = load_v3(carried_max + r);
-            const vec_v3 before_max_new9 = carried_max_8;
-            const vec_v3 state_max_10 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_v3 carried_max_new11 = max_v3(load_v3(carried_max + r), state_max_10);
-            store_v3(carried_max + r, carried_max_new11);
-            const vec_v3 carried_factor_new12 = exp2_v3(before_max_new9 - carried_max_new11);
-            store_v3(carried_factor + r, carried_factor_new12);
-            const vec_v3 slot_factor_new13 = exp2_v3(state_max_10 - carried_max_new11);
-            store_v3(slot_factor + r, slot_factor_new13);
-            const vec_v3 carried_sum_14 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_14 * carried_factor_new12);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new12);
+            const vec_v3 carried_max_7 = load_v3(carried_max + r);
+            const vec_v3 before_max_new8 = carried_max_7;
+            const vec_v3 state_max_9 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v3 carried_max_new10 = max_v3(load_v3(carried_max + r), state_max_9);
+            store_v3(carried_max + r, carried_max_new10);
+            const vec_v3 carried_factor_new11 = exp2_v3(before_max_new8 - carried_max_new10);
+            store_v3(carried_factor + r, carried_factor_new11);
+            const vec_v3 slot_factor_new12 = exp2_v3(state_max_9 - carried_max_new10);
+            store_v3(slot_factor + r, slot_factor_new12);
+            const vec_v3 carried_sum_13 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_13 * carried_factor_new11);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new11);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new13, splat_v3(1));
+                slot_factor_new12, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_15 = load_v3(carried + r * 144 + e);
-                    const float carried_factor_16 = carried_factor[r];
-                    store_v3(carried + r * 144 + e, carried_15 * carried_factor_16);
+                    const vec_v3 carried_14 = load_v3(carried + r * 144 + e);
+                    const float carried_factor_15 = carried_factor[r];
+                    store_v3(carried + r * 144 + e, carried_14 * carried_factor_15);
                     store_v3(carried_compensation + r * 144 + e, load_v3(carried_compensation + r * 144 + e) *
-                        carried_factor_16);
+                        carried_factor_15);
                     add_v3(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -3463,9 +3466,9 @@ TARGET_v3 APART void softmax_yarn_extend_few_queries_v3(const struct call *call,
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_17 = carried_sum[r];
-                store_v3(result + r * 144 + e, (carried_sum_17 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
-                    e) / carried_sum_17);
+                const float carried_sum_16 = carried_sum[r];
+                store_v3(result + r * 144 + e, (carried_sum_16 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
+                    e) / carried_sum_16);
             }
         }
     }
@@ -4081,9 +4084,10 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4117,16 +4121,15 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-           query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-        const int64_t t_0 = n_k - n_q;
+        /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+           query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            const ints_any t_0 = (i0 + i + lane_any) + query_start;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_any angle2 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle2));
-                const wide_any angle3 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+                const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle1));
+                const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle2));
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -4155,7 +4158,7 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -4163,12 +4166,12 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_any angle5 = (__builtin_convertvector(t_4, wide_any) * 1.0) * rope_angle[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle5));
-                const wide_any angle6 = (__builtin_convertvector(t_4, wide_any) * 1.0) * rope_angle[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+                const wide_any angle4 = (__builtin_convertvector(t_3, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle4));
+                const wide_any angle5 = (__builtin_convertvector(t_3, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -4189,20 +4192,19 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
                             load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -4231,34 +4233,34 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_9 = load_any(old_max + i);
-                const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new10);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
+                const vec_any old_max_7 = load_any(old_max + i);
+                const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new8);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_12 = load_any(row_max + i);
+                const vec_any row_max_10 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_11 = load_any(score + j * 16 + i);
-                    const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                    store_any(score + j * 16 + i, score_new13);
-                    row_sum_in += score_new13;
+                    const vec_any score_9 = load_any(score + j * 16 + i);
+                    const vec_any score_new11 = exp2_any(score_9 - row_max_10);
+                    store_any(score + j * 16 + i, score_new11);
+                    row_sum_in += score_new11;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_14 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_14), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4273,11 +4275,11 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_15 = load_any(row_sum + i);
-                const mask_any t_16 = row_sum_15 == 0.0f;
+                const vec_any row_sum_12 = load_any(row_sum + i);
+                const mask_any t_13 = row_sum_12 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_15));
+                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_12));
                 }
             }
             /* out = result, transposed back */
@@ -4297,7 +4299,8 @@ APART void softmax_yarn_few_begin_any(const struct call *call, int64_t task, con
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -4308,16 +4311,15 @@ APART void softmax_yarn_few_begin_any(const struct call *call, int64_t task, con
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
+       query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_any angle2 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -4370,7 +4372,8 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4397,7 +4400,8 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -4405,12 +4409,12 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_4 = j0 + j + lane_any;
+            const ints_any t_3 = j0 + j + lane_any;
             for (int64_t t = 0; t < 64; t++) {
-                const wide_any angle5 = (__builtin_convertvector(t_4, wide_any) * 1.0) * rope_angle[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
-                const wide_any angle6 = (__builtin_convertvector(t_4, wide_any) * 1.0) * rope_angle[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                const wide_any angle4 = (__builtin_convertvector(t_3, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle4));
+                const wide_any angle5 = (__builtin_convertvector(t_3, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle5));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -4429,12 +4433,12 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_7 = j0 + j + lane_any;
+                const ints_any t_6 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_7 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4452,11 +4456,11 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_8 = load_any(old_max + r);
-            const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(state_max + (chunk - chunk0) * 9344 + r));
-            store_any(old_max + r, old_max_new9);
+            const vec_any old_max_7 = load_any(old_max + r);
+            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(state_max + (chunk - chunk0) * 9344 + r));
+            store_any(old_max + r, old_max_new8);
             store_any(state_sum + (chunk - chunk0) * 9344 + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new9);
+                old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4486,14 +4490,14 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_10, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                 }
                 add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -4525,31 +4529,31 @@ APART void softmax_yarn_few_fold_any(const struct call *call, int64_t task, cons
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_11 = load_any(carried_max + r);
-            const vec_any before_max_new12 = carried_max_11;
-            const vec_any state_max_13 = load_any(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_any carried_max_new14 = max_any(load_any(carried_max + r), state_max_13);
-            store_any(carried_max + r, carried_max_new14);
-            const vec_any carried_factor_new15 = exp2_any(before_max_new12 - carried_max_new14);
-            store_any(carried_factor + r, carried_factor_new15);
-            const vec_any slot_factor_new16 = exp2_any(state_max_13 - carried_max_new14);
-            store_any(slot_factor + r, slot_factor_new16);
-            const vec_any carried_sum_17 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_17 * carried_factor_new15);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new15);
+            const vec_any carried_max_10 = load_any(carried_max + r);
+            const vec_any before_max_new11 = carried_max_10;
+            const vec_any state_max_12 = load_any(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_any carried_max_new13 = max_any(load_any(carried_max + r), state_max_12);
+            store_any(carried_max + r, carried_max_new13);
+            const vec_any carried_factor_new14 = exp2_any(before_max_new11 - carried_max_new13);
+            store_any(carried_factor + r, carried_factor_new14);
+            const vec_any slot_factor_new15 = exp2_any(state_max_12 - carried_max_new13);
+            store_any(slot_factor + r, slot_factor_new15);
+            const vec_any carried_sum_16 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new14);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new16, splat_any(1));
+                slot_factor_new15, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_18 = load_any(carried + r * 144 + e);
-                    const float carried_factor_19 = carried_factor[r];
-                    store_any(carried + r * 144 + e, carried_18 * carried_factor_19);
+                    const vec_any carried_17 = load_any(carried + r * 144 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_any(carried + r * 144 + e, carried_17 * carried_factor_18);
                     store_any(carried_compensation + r * 144 + e, load_any(carried_compensation + r * 144 + e) *
-                        carried_factor_19);
+                        carried_factor_18);
                     add_any(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_any(1));
                 }
@@ -4579,9 +4583,9 @@ APART void softmax_yarn_few_queries_any(const struct call *call, int64_t task, c
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_20 = carried_sum[r];
-                store_any(result + r * 144 + e, (carried_sum_20 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
-                    + e) / carried_sum_20);
+                const float carried_sum_19 = carried_sum[r];
+                store_any(result + r * 144 + e, (carried_sum_19 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
+                    + e) / carried_sum_19);
             }
         }
     }
@@ -4634,7 +4638,8 @@ static void softmax_yarn_prepare_any(const struct call *call, int64_t task, unsi
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
@@ -4646,16 +4651,15 @@ static void softmax_yarn_prepare_any(const struct call *call, int64_t task, unsi
     transpose_any(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+       query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_any angle2 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle2));
-            const wide_any angle3 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+            const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle2));
         }
     }
     /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
@@ -4684,9 +4688,10 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4707,16 +4712,15 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
-    /* query_cos = cos(((i + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin(((i + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
+       query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_any angle2 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle2));
-            const wide_any angle3 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+            const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -4744,7 +4748,7 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * query */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -4752,13 +4756,12 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_4 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                const ints_any t_3 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_5, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -4786,34 +4789,34 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_6 = load_any(old_max + i);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new7);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new7);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new7);
+            const vec_any old_max_4 = load_any(old_max + i);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new5);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_9 = load_any(row_max + i);
+            const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_8 = load_any(score + j * 64 + i);
-                const vec_any score_new10 = exp2_any(score_8 - row_max_9);
-                store_any(score + j * 64 + i, score_new10);
-                row_sum_in += score_new10;
+                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                store_any(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -4822,10 +4825,10 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_12 = load_any(row_sum + i);
-        const mask_any t_13 = row_sum_12 == 0.0f;
+        const vec_any row_sum_9 = load_any(row_sum + i);
+        const mask_any t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_12));
+            store_any(sum + e * 64 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
@@ -4844,7 +4847,8 @@ APART void softmax_yarn_extend_few_begin_any(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -4856,16 +4860,15 @@ APART void softmax_yarn_extend_few_begin_any(const struct call *call, int64_t ta
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle);
-       query_sin = sin((((r % n_q) + (n_k - n_q)) * 1.0f) * rope_angle) */
-    const int64_t t_0 = n_k - n_q;
+    /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
+       query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
         for (int64_t t = 0; t < 64; t++) {
-            const wide_any angle2 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle2));
-            const wide_any angle3 = (__builtin_convertvector(t_1, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+            const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle1));
+            const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
@@ -4921,7 +4924,8 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4944,7 +4948,8 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -4952,12 +4957,12 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_4 = j0 + j + lane_any;
+                const ints_any t_3 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_4 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_3 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4975,11 +4980,11 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_5 = load_any(old_max + r);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(state_max + (chunk - chunk0) * 9344 + r));
-            store_any(old_max + r, old_max_new6);
+            const vec_any old_max_4 = load_any(old_max + r);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(state_max + (chunk - chunk0) * 9344 + r));
+            store_any(old_max + r, old_max_new5);
             store_any(state_sum + (chunk - chunk0) * 9344 + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
-                old_max_new6);
+                old_max_new5);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5009,14 +5014,14 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_7 = (r % n_q) + n_k - n_q;
+                const int64_t t_6 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_6, mask_any);
                 }
                 add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -5049,31 +5054,31 @@ APART void softmax_yarn_extend_few_fold_any(const struct call *call, int64_t tas
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_8 = load_any(carried_max + r);
-            const vec_any before_max_new9 = carried_max_8;
-            const vec_any state_max_10 = load_any(state_max + (chunk - chunk0) * 9344 + r);
-            const vec_any carried_max_new11 = max_any(load_any(carried_max + r), state_max_10);
-            store_any(carried_max + r, carried_max_new11);
-            const vec_any carried_factor_new12 = exp2_any(before_max_new9 - carried_max_new11);
-            store_any(carried_factor + r, carried_factor_new12);
-            const vec_any slot_factor_new13 = exp2_any(state_max_10 - carried_max_new11);
-            store_any(slot_factor + r, slot_factor_new13);
-            const vec_any carried_sum_14 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_14 * carried_factor_new12);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new12);
+            const vec_any carried_max_7 = load_any(carried_max + r);
+            const vec_any before_max_new8 = carried_max_7;
+            const vec_any state_max_9 = load_any(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_any carried_max_new10 = max_any(load_any(carried_max + r), state_max_9);
+            store_any(carried_max + r, carried_max_new10);
+            const vec_any carried_factor_new11 = exp2_any(before_max_new8 - carried_max_new10);
+            store_any(carried_factor + r, carried_factor_new11);
+            const vec_any slot_factor_new12 = exp2_any(state_max_9 - carried_max_new10);
+            store_any(slot_factor + r, slot_factor_new12);
+            const vec_any carried_sum_13 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_13 * carried_factor_new11);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new11);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
-                slot_factor_new13, splat_any(1));
+                slot_factor_new12, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_15 = load_any(carried + r * 144 + e);
-                    const float carried_factor_16 = carried_factor[r];
-                    store_any(carried + r * 144 + e, carried_15 * carried_factor_16);
+                    const vec_any carried_14 = load_any(carried + r * 144 + e);
+                    const float carried_factor_15 = carried_factor[r];
+                    store_any(carried + r * 144 + e, carried_14 * carried_factor_15);
                     store_any(carried_compensation + r * 144 + e, load_any(carried_compensation + r * 144 + e) *
-                        carried_factor_16);
+                        carried_factor_15);
                     add_any(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_any(1));
                 }
@@ -5103,9 +5108,9 @@ APART void softmax_yarn_extend_few_queries_any(const struct call *call, int64_t 
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_17 = carried_sum[r];
-                store_any(result + r * 144 + e, (carried_sum_17 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
-                    + e) / carried_sum_17);
+                const float carried_sum_16 = carried_sum[r];
+                store_any(result + r * 144 + e, (carried_sum_16 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
+                    + e) / carried_sum_16);
             }
         }
     }
@@ -5155,6 +5160,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -5277,6 +5283,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_yarn_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5369,9 +5399,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_yarn_forward(const struct attn_problem *problem, const struct softmax_yarn_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -5380,12 +5407,13 @@ int softmax_yarn_forward(const struct attn_problem *problem, const struct softma
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 128, 128, &call.p);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -5408,7 +5436,6 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -5433,16 +5460,12 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {128 * (int64_t)sizeof(float), 128 * (int64_t)sizeof(float)};
 
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
-    (void)key_heads;
     return of_array[array];
 }
 
@@ -5487,7 +5510,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -5574,29 +5597,26 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 3;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0xaea20477b38b542e);
+    header->fingerprint = UINT64_C(0x565260eb6263d31a);
     header->dtype = ATTN_F32;
     header->head_dim = 128;
     header->value_dim = 128;
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
     header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 128, 128, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -5617,8 +5637,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -5735,7 +5754,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -5832,8 +5851,7 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     set_rows(&keys, from);
     keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
-    keys.sharing = 1;
+    keys.p.heads = keys.p.kv_heads;
     keys.p.n_q = n;
     keys.p.n_k = length + n;
     if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
@@ -5914,6 +5932,7 @@ int softmax_yarn_extend(const struct attn_problem *problem, const struct softmax
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
@@ -5922,7 +5941,6 @@ int softmax_yarn_extend(const struct attn_problem *problem, const struct softmax
     int error = attn_problem_check(&new_tokens, 128, 128, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */

@@ -353,13 +353,28 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
     }
     }
     struct expr e = {.op = op, .type = type, .arg = {a, b, c}};
-    if (op != EXPR_RANDOM && op != EXPR_RANGE && constant(a) && (!b || constant(b)) && (!c || constant(c))) {
+    if (op != EXPR_RANDOM && op != EXPR_RANGE && op != EXPR_START && constant(a) && (!b || constant(b)) &&
+        (!c || constant(c))) {
         bool by_zero = (op == EXPR_DIV || op == EXPR_MOD || op == EXPR_FLOORMOD) && type == TYPE_INT && b->integer == 0;
         if (!by_zero)
             return type == TYPE_REAL ? expr_real(m, expr_eval(&e, NULL)) : expr_int(m, expr_eval_int(&e, NULL));
     }
     const struct expr *simpler = identity(m, op, a, b, c);
     return simpler ? simpler : expr_intern(m, e);
+}
+
+const struct expr *expr_query_start(struct module *m, int queries, int keys)
+{
+    int batch = 0;
+    while (batch < m->axes && m->axis[batch].source != SIZE_BATCH) batch++;
+    return expr_make(m, EXPR_START, batch < m->axes ? expr_leaf(m, EXPR_INDEX, batch) : expr_int(m, 0),
+                     expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, keys), expr_leaf(m, EXPR_SIZE, queries), NULL),
+                     NULL);
+}
+
+const struct expr *expr_query_position(struct module *m, int queries, int keys)
+{
+    return expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, queries), expr_query_start(m, queries, keys), NULL);
 }
 
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power)
@@ -625,7 +640,7 @@ const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *pro
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_RANDOM || expr_is_of_ids(op) || op == EXPR_RANGE || op == EXPR_MOD ||
-           op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+    return op == EXPR_DRAWN || op == EXPR_RANDOM || op == EXPR_START || expr_is_of_ids(op) || op == EXPR_RANGE ||
+           op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
            (op == EXPR_SELECT && argument == 0);
 }

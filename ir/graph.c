@@ -164,6 +164,18 @@ bool graph_solve_axes(const struct module *m, const struct value *v, int *along,
     return *along >= 0;
 }
 
+bool graph_has(const struct graph *g, enum expr_op op)
+{
+    bool has = false;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        has |= (value->expr && expr_has(value->expr, op)) || (value->where && expr_has(value->where, op));
+        for (int k = 0; k < value->operands; k++)
+            for (int s = 0; s < value->operand[k].rank; s++) has |= expr_has(value->operand[k].sub[s], op);
+    }
+    return has;
+}
+
 int graph_find_solve(const struct graph *g)
 {
     for (int v = 0; v < g->values; v++)

@@ -59,7 +59,8 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
 /* Returns the offset of r's element at the current indices, or -1 if it is out of range. */
 static int64_t offset(struct evaluation *e, const struct ref *r)
 {
-    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
+    const struct environment env = {
+        .index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed, .start = e->module->query_start};
     const struct value *v = &e->graph->value[r->of];
     int64_t at = 0;
     for (int k = 0; k < r->rank; k++) {
@@ -104,6 +105,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
                                     .size = e->size,
                                     .ids = &e->ids,
                                     .seed = e->module->seed,
+                                    .start = e->module->query_start,
                                     .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
@@ -167,7 +169,8 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
 {
     struct dense region = {0};
     int axes[MAX_AXES], rank = axes_of(expr_axes(where), axes);
-    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
+    const struct environment env = {
+        .index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed, .start = e->module->query_start};
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, region.stride);
     region.data = region.owned = allocate(e, count);
@@ -194,7 +197,8 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     operand = (struct dense){0};
     uint32_t bits = ref_axes(r);
     int axes[MAX_AXES], rank = axes_of(bits, axes);
-    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
+    const struct environment env = {
+        .index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed, .start = e->module->query_start};
     bool inside_known = user->where && !(expr_axes(user->where) & ~bits);
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, operand.stride);

@@ -171,7 +171,8 @@ struct module {
     int exprs;
     struct expr **table; /* all expressions: a hash table with 4096 chains */
     struct draw *draws;
-    uint64_t seed; /* the key of EXPR_RANDOM in the interpreters; kernels use the seed of the call */
+    uint64_t seed;              /* the key of EXPR_RANDOM in the interpreters; kernels use the seed of the call */
+    const int64_t *query_start; /* [batch]: the positions of first queries in the interpreters, or NULL */
     struct id_name *id_names;
 };
 
@@ -208,6 +209,9 @@ const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number);
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
+/* Return the position of the first query, and of the query at the current index. `queries` and `keys` are axes. */
+const struct expr *expr_query_start(struct module *m, int queries, int keys);
+const struct expr *expr_query_position(struct module *m, int queries, int keys);
 /* Makes an EXPR_DRAWN. It is true if b is one of the numbers drawn for a from 0 … among - 1. If draw.name is not
    NULL, it is true if row among + a of this parameter contains b. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
@@ -274,9 +278,10 @@ struct environment {
     /* index[a] is the current index of axis a. size[a], lo[a] and hi[a] also belong to axis a. */
     const int64_t *index;
     const int64_t *size, *lo, *hi;
-    struct ids *ids; /* if NULL, every EXPR_ID is 0 */
-    uint64_t seed;   /* the key of EXPR_RANDOM */
-    uint64_t *noise; /* if not NULL, every operation gets a rounding error (expr_noisy) */
+    struct ids *ids;      /* if NULL, every EXPR_ID is 0 */
+    uint64_t seed;        /* the key of EXPR_RANDOM */
+    const int64_t *start; /* the values of EXPR_START; if NULL, they are the second arguments */
+    uint64_t *noise;      /* if not NULL, every operation gets a rounding error (expr_noisy) */
 };
 /* Computes in float64. A comparison gives 0 or 1. */
 double expr_eval(const struct expr *e, const struct environment *env);
@@ -508,6 +513,7 @@ bool graph_solve_axes(const struct module *m, const struct value *v, int *along,
 /* Returns the number of the first SOLVE, or -1 if there is none. */
 int graph_find_solve(const struct graph *g);
 void graph_output(struct graph *g, const char *name, int v);
+bool graph_has(const struct graph *g, enum expr_op op); /* true if an expression or subscript has the operation */
 bool graph_is_output(const struct graph *g, int v);
 /* Returns a reference to value v. Subscript k is the INDEX of axes[k]. If `axes` is NULL, the axes of v are used. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);

@@ -78,7 +78,8 @@ static struct environment environment(struct machine *e, const double *operand)
                                 .lo = e->lo,
                                 .hi = e->hi,
                                 .ids = &e->ids,
-                                .seed = e->module->seed};
+                                .seed = e->module->seed,
+                                .start = e->module->query_start};
 }
 
 /* ---- access to elements of arrays ---- */

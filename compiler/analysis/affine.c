@@ -90,7 +90,7 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
         return form_add(m, f, e->arg[0], times * e->arg[1]->integer);
     default: break;
     }
-    if (expr_axes(e)) return add_term(f, e, times);
+    if (expr_axes(e) && e->op != EXPR_START) return add_term(f, e, times); /* loops have one sequence at a time */
     if (llabs(times) > 1) e = expr_make(m, EXPR_MUL, e, expr_int(m, llabs(times)), NULL);
     f->remainder = expr_make(m, times > 0 ? EXPR_ADD : EXPR_SUB, f->remainder, e, NULL);
     return true;
@@ -203,7 +203,8 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest)
 {
     if (expr_has_real(f->remainder)) return NULL;
-    const struct expr *e = sign > 0 ? f->remainder : expr_make(m, EXPR_NEG, f->remainder, NULL, NULL);
+    const struct expr *e = expr_of_sequence(m, f->remainder);
+    if (sign < 0) e = expr_make(m, EXPR_NEG, e, NULL, NULL);
     for (int a = 0; a < m->axes; a++) {
         int64_t weight = sign * f->weight[a];
         if (weight == 0) continue;

@@ -2,7 +2,8 @@
    Terms:
    - current range of an axis: LO <= index < HI, the indices that the surrounding loop processes at a time
    - region: a condition on indices. A sum adds only the terms in its region `where`.
-   - position: j for key j, and i + n_k - n_q for query i. So the last query is at the last key.
+   - position: j for key j, and i + query_start for query i. query_start is n_k - n_q unless the caller gives it, so
+     the last query is at the last key.
    - lane axis: runs along the vector lanes
    - stream axis: is summed over tile by tile (struct roles)
    - ids: integer parameters with a number for each key, such as its document */
@@ -46,7 +47,7 @@ enum { MAX_TERMS = 8 };
 /* An integer expression as a sum. An empty form has remainder 0.
    - weight[a] * INDEX(a), for each axis a
    - times * e, for each term. e contains an INDEX but is no sum.
-   - the remainder, without INDEX */
+   - the remainder, without INDEX except in EXPR_START */
 struct form {
     int64_t weight[MAX_AXES];
     int terms;

@@ -68,8 +68,7 @@ static const struct expr *take_positions(struct exponent *x, struct form *f, int
     *key = f->weight[x->stream];
     f->weight[x->lane] = f->weight[x->stream] = 0;
     if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return f->remainder; /* both axes are keys */
-    const struct expr *ahead = make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
-                                    expr_leaf(x->m, EXPR_SIZE, x->lane));
+    const struct expr *ahead = expr_query_start(x->m, x->lane, x->stream);
     if (*query > 1 || *query < -1) ahead = make(x, EXPR_MUL, ahead, expr_int(x->m, *query < 0 ? -*query : *query));
     if (*query < 0) ahead = make(x, EXPR_NEG, ahead, NULL);
     int64_t difference;

@@ -123,6 +123,7 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_SIZE: add_size(x, e, times, s); break;
+    case EXPR_START: add_terms(x, e->arg[1], times, s); break; /* a state has no other positions */
     case EXPR_NEG: add_terms(x, e->arg[0], -times, s); break;
     case EXPR_ADD:
     case EXPR_SUB:
@@ -240,6 +241,7 @@ static struct bounds bounds_of(const struct finder *x, const struct expr *e)
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_SIZE:
+    case EXPR_START:
     case EXPR_NEG:
     case EXPR_ADD:
     case EXPR_SUB: break;

@@ -384,12 +384,11 @@ static void find_alike(const struct positions *x, struct trial *t, const struct 
     *out = (struct alike){t->period, run, min == run, expr_replace(m, first, x->query, residue)};
 }
 
-/* Returns n_k - n_q, the position of query 0. */
+/* Returns the position of query 0. */
 static const struct expr *position_shift(struct module *m, int lane_axis, int stream_axis)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
-    return expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, swapped ? lane_axis : stream_axis),
-                     expr_leaf(m, EXPR_SIZE, swapped ? stream_axis : lane_axis), NULL);
+    return expr_query_start(m, swapped ? stream_axis : lane_axis, swapped ? lane_axis : stream_axis);
 }
 
 /* Returns the condition in terms of x->query and x->key. Returns 1 if the axes are swapped and the condition uses a
@@ -416,7 +415,8 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
                                 .query = expr_leaf(m, EXPR_LO, lane_axis),
                                 .key = expr_leaf(m, EXPR_INDEX, stream_axis),
                                 .swapped = swapped};
-    const struct expr *shift = position_shift(m, lane_axis, stream_axis);
+    const struct expr *const shift = position_shift(m, lane_axis, stream_axis), *const in_phase = expr_of_sequence(
+                                                                                    m, shift);
     const struct expr **of = arena_alloc(m->arena, (size_t)conditions * sizeof *of),
                       **periodic = arena_alloc(m->arena, (size_t)conditions * sizeof *periodic);
     struct moving period, joint;
@@ -449,14 +449,14 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
     out->period = at.period;
     out->run = at.run;
     out->exact = at.count == at.run && (moves || !of_query);
-    /* The phase must use indices. The position of a query is its index + `shift`. If the stream is queries, `shift`
-       is subtracted below. */
-    const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, shift, NULL),
+    /* The phase must use indices. The position of a query is its index + `in_phase`. If the stream is queries,
+       `in_phase` is subtracted below. */
+    const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, in_phase, NULL),
                       *first = expr_int(m, at.first);
     out->phase = out->with_query ? expr_make(m, EXPR_ADD, lane, first, NULL) : first;
     if (of_query && !moves) find_alike(&x, &t, lane, &out->alike);
     if (out->alike.run * at.period >= at.run * out->alike.period) out->alike.run = 0;
     if (!swapped) return;
-    out->phase = expr_make(m, EXPR_SUB, out->phase, shift, NULL);
-    if (out->alike.run > 0) out->alike.phase = expr_make(m, EXPR_SUB, out->alike.phase, shift, NULL);
+    out->phase = expr_make(m, EXPR_SUB, out->phase, in_phase, NULL);
+    if (out->alike.run > 0) out->alike.phase = expr_make(m, EXPR_SUB, out->alike.phase, in_phase, NULL);
 }

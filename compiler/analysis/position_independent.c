@@ -14,10 +14,7 @@ struct shift {
 static bool is_position(const struct shift *x, const struct expr *e)
 {
     struct module *const m = x->g->module;
-    const struct expr *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, x->stream),
-                                                expr_leaf(m, EXPR_SIZE, x->lane), NULL);
-    return e == expr_leaf(m, EXPR_INDEX, x->stream) ||
-           e == expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, x->lane), offset, NULL);
+    return e == expr_leaf(m, EXPR_INDEX, x->stream) || e == expr_query_position(m, x->lane, x->stream);
 }
 
 /* Sets *by to the growth of e if all positions move by x->by. Returns false if the growth is unknown or not
@@ -39,6 +36,7 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_MIN_ID:
     case EXPR_MAX_ID:
     case EXPR_ANY_ID: return false;
+    case EXPR_START: *by = of[1]; return true;
     case EXPR_ADD: *by = of[0] + of[1]; return true;
     case EXPR_SUB: *by = of[0] - of[1]; return true;
     case EXPR_NEG: *by = -of[0]; return true;

@@ -28,13 +28,11 @@ enum prefix_array prefix_array_find(const char *name)
     return (enum prefix_array)array;
 }
 
-/* Whether e is the position of a query: its index + n_k - n_q. */
-static bool is_position(const struct module *m, const struct expr *e, int axis)
+/* Whether e is the position of a query. */
+static bool is_position(const struct expr *e, int axis)
 {
-    if (e->op != EXPR_ADD || e->arg[0]->op != EXPR_INDEX || e->arg[0]->integer != axis) return false;
-    const struct expr *const ahead = e->arg[1];
-    return ahead->op == EXPR_SUB && ahead->arg[0]->op == EXPR_SIZE && ahead->arg[1]->op == EXPR_SIZE &&
-           m->axis[ahead->arg[0]->integer].source == SIZE_N_K && m->axis[ahead->arg[1]->integer].source == SIZE_N_Q;
+    return e->op == EXPR_ADD && e->arg[0]->op == EXPR_INDEX && e->arg[0]->integer == axis &&
+           e->arg[1]->op == EXPR_START;
 }
 
 bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out)
@@ -64,7 +62,7 @@ bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out)
     const struct expr *const last = value->where->arg[1];
     const bool of_key = m->axis[axis].source == SIZE_N_K && last->op == EXPR_INDEX && last->integer == axis;
     *out = (struct prefix_sum){.terms = value->operand[0].of, .of_query = !of_key};
-    return of_key || (m->axis[axis].source == SIZE_N_Q && is_position(m, last, axis));
+    return of_key || (m->axis[axis].source == SIZE_N_Q && is_position(last, axis));
 }
 
 bool has_prefix_sums(const struct graph *g)

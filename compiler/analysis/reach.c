@@ -41,9 +41,8 @@ bool looks_ahead(const struct graph *g)
         if (!value->where) return true;
         struct ranges seen;
         region_ranges(m, value->where, roles.stream, false, &seen);
-        const struct expr *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream),
-                                                    expr_leaf(m, EXPR_SIZE, roles.lane), NULL),
-                                 *const end = expr_make(m, EXPR_ADD, own, offset, NULL);
+        const struct expr *const start = expr_of_sequence(m, expr_query_start(m, roles.lane, roles.stream)),
+                                 *const end = expr_make(m, EXPR_ADD, own, start, NULL);
         for (int k = 0; k < seen.count; k++)
             if (!seen.range[k].to || !at_most(m, expr_replace(m, seen.range[k].to, to, own), end)) return true;
     }
@@ -51,6 +50,23 @@ bool looks_ahead(const struct graph *g)
 }
 
 /* ---- the length of a sequence ---- */
+
+/* Returns e with the query's index in place of its position. In a state, no query is after the last key, so a
+   position that is limited to the keys is the position itself. */
+static const struct expr *with_query(struct module *m, const struct expr *e, const struct roles *roles)
+{
+    const struct expr *const query = expr_leaf(m, EXPR_INDEX, roles->lane),
+                             *const position = expr_query_position(m, roles->lane, roles->stream),
+                             *const last = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles->stream),
+                                                     expr_int(m, 1), NULL),
+                             *arg[3] = {NULL, NULL, NULL};
+    int64_t ahead;
+    if (e == position) return query;
+    if (e->op == EXPR_MIN && e->arg[1] == last && known_difference(m, e->arg[0], position, &ahead) && ahead <= 0)
+        return with_query(m, e->arg[0], roles);
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_query(m, e->arg[k], roles);
+    return expr_with_args(m, e, arg);
+}
 
 static bool has_size(const struct module *m, const struct expr *e);
 
@@ -78,18 +94,14 @@ bool depends_on_length(const struct graph *g)
     struct module *const m = g->module;
     struct roles roles;
     if (roles_of(g, 0, &roles)) return true;
-    const struct expr *const query = expr_leaf(m, EXPR_INDEX, roles.lane),
-                             *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream),
-                                                       expr_leaf(m, EXPR_SIZE, roles.lane), NULL),
-                             *const position = expr_make(m, EXPR_ADD, query, offset, NULL);
     bool depends = false;
     for (int v = 0; v < g->values && !depends; v++) {
         const struct value *const value = &g->value[v];
         for (int k = 0; k < value->operands; k++)
             for (int s = 0; s < value->operand[k].rank; s++)
-                depends |= has_size(m, expr_replace(m, value->operand[k].sub[s], position, query));
-        if (value->expr) depends |= has_size(m, expr_replace(m, value->expr, position, query));
-        if (value->where) depends |= has_size(m, expr_replace(m, value->where, position, query));
+                depends |= has_size(m, with_query(m, value->operand[k].sub[s], &roles));
+        if (value->expr) depends |= has_size(m, with_query(m, value->expr, &roles));
+        if (value->where) depends |= has_size(m, with_query(m, value->where, &roles));
     }
     return depends;
 }

@@ -310,6 +310,26 @@ static void read_inputs(struct run *r, bool gradients)
     }
 }
 
+/* Reads the positions of the first queries, if the file exists. They may also be given for a spec without positions. */
+static void read_query_start(struct run *r)
+{
+    static const char name[] = "query_start";
+    struct attn_array given = {.data = NULL};
+    const int64_t shape[] = {ATTN_BATCH};
+    if (kernel_array_find(r->arrays, name) >= 0 || !read_array(r, name, ATTN_I32, &given) || !given.data) return;
+    const int64_t batch = r->problem.batch;
+    if (given.rank != 1 || given.shape[0] != batch) {
+        complain(r->options, "%s: shape %s, expected %s: %s", file_path(r, r->options->in_dir, name),
+                 shape_text(r, given.rank, given.shape), shape_text(r, 1, shape), axis_origin(r, ATTN_BATCH));
+        failed(r, STATUS_INPUT);
+    } else {
+        int64_t *const start = arena_alloc(r->arena, (size_t)batch * sizeof *start);
+        for (int64_t b = 0; b < batch; b++) start[b] = ((const int32_t *)given.data)[b];
+        r->problem.query_start = start;
+    }
+    attn_array_free(&given);
+}
+
 /* ---- reading and generating parameters ---- */
 
 static void out_of_memory(struct run *r, const char *what, size_t bytes)
@@ -640,6 +660,11 @@ static const struct kernel_array *statistics_of(const struct run *r)
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
+    if (r->problem.query_start) {
+        complain(r->options, "--chunks and query_start.npy exclude each other, because a state knows its positions");
+        failed(r, STATUS_INPUT);
+        return;
+    }
     if (r->problem.n_q != r->problem.n_k) {
         complain(r->options, "--chunks needs as many queries as keys, not %lld queries and %lld keys",
                  (long long)r->problem.n_q, (long long)r->problem.n_k);
@@ -750,6 +775,7 @@ static enum status run_unit(const struct options *o, struct unit *unit)
     r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
     /* Inputs are read before compiling, so that wrong arrays are reported early. */
     read_inputs(r, unit->spec->emit & EMIT_BACKWARD);
+    if (r->status == STATUS_DONE) read_query_start(r);
     read_params(r, &unit->spec->similarity);
     if (r->status == STATUS_DONE)
         r->status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,

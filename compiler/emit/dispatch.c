@@ -55,6 +55,20 @@ bool emit_any_apart(const struct compilation *const *c, int compilations)
     return false;
 }
 
+bool emit_any_positions(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (graph_has(c[k]->graph, EXPR_START)) return true;
+    return false;
+}
+
+/* Returns whether the loops visit a query in the chunk of its position. So it must not be after the last key. */
+static bool visits_by_position(const struct compilation *c)
+{
+    struct roles roles;
+    return c->program.linear && graph_has(c->graph, EXPR_START) && !roles_of(c->graph, 0, &roles) && roles.chunk >= 0;
+}
+
 bool emit_any_slower(const struct compilation *const *c, int compilations)
 {
     for (int k = 0; k < compilations; k++)
@@ -149,6 +163,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
         text_add(out, ", .of_token = %lld", (long long)(c->separated.features * (c->spec->value_dim + 1)));
     else
         text_add(out, ", .of_pair = %lld", (long long)(c->spec->head_dim + c->spec->value_dim));
+    if (visits_by_position(c)) text_add(out, ", .in_keys = 1");
     if (program_saves_rows(&c->program)) text_add(out, ", .saves = 1");
     if (wanted) text_add(out, ", .wanted = wanted_%d", wanted_function(x, wanted));
     if (emit_tasks_of_keys(l))

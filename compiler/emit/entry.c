@@ -700,6 +700,14 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     set_rows_of_queries(t, p->arrays);
 }
 
+static void set_positions(struct template_names *t, const struct emitted_file *e)
+{
+    const bool positions = emit_any_positions(e->c, e->compilations);
+    template_set_number(t, "POSITIONS", positions);
+    template_set(t, "VERSION_KEYS", positions ? "keys_of_version(&call.p)" : "call.p.n_k");
+    template_set(t, "PART_KEYS", positions ? "keys_of_version(&call->p)" : "call->p.n_k");
+}
+
 static struct template_names names_of(const struct emitted_file *e)
 {
     const struct compilation *c = e->c[0];
@@ -727,6 +735,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
     template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p, e->p->parts > 0));
     set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
+    set_positions(&t, e);
     set_params(&t, e);
     set_tiles(&t, e->p->arrays);
     set_prefix_sums(&t, e);

@@ -139,6 +139,8 @@ static void formula(const struct graph *g, const struct value *v, const struct e
         text_add(out, "%s", m->axis[e->integer].name);
     else if (e->op == EXPR_SIZE)
         text_add(out, "%s", emit_size(m, (int)e->integer));
+    else if (e->op == EXPR_START)
+        text_add(out, "query_start");
     else if (e->op == EXPR_SELECT) {
         formula(g, v, e->arg[0], own + 1, out);
         text_add(out, " ? ");

@@ -97,7 +97,7 @@ enum { MAX_CANCELLED = 1 << 30 }; /* Larger constants are not simplified, to avo
 static bool stands_bare(const struct expr *e, int k)
 {
     bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
-                e->op == EXPR_RANDOM;
+                e->op == EXPR_RANDOM || e->op == EXPR_START;
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
@@ -400,7 +400,8 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
         const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, axis);
         return e->op == EXPR_LO ? index : expr_make(x->m, EXPR_ADD, index, expr_int(x->m, 1), NULL);
     }
-    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_DRAWN || e->op == EXPR_ID || e->op == EXPR_ANY_ID)
+    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_DRAWN || e->op == EXPR_ID ||
+        e->op == EXPR_ANY_ID || e->op == EXPR_START)
         return e;
     const struct expr *arg[3] = {NULL, NULL, NULL};
     bool changed = false;
@@ -421,6 +422,7 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
+    case EXPR_START: x->start = e; return "query_start";
     case EXPR_LO: return ranged(x, (int)e->integer) ? arena_printf(arena, "%s0", name) : "0";
     case EXPR_HI:
         return ranged(x, (int)e->integer) ? arena_printf(arena, "%s1", name) : emit_size(x->m, (int)e->integer);
@@ -480,6 +482,19 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner)
 {
     return print_integer(x, settled(x, e), inner);
+}
+
+bool emit_has_query_start(const struct emitter *x)
+{
+    const struct expr *const b = x->start ? x->start->arg[0] : NULL;
+    return b && (b->op == EXPR_INT || x->task_axis[b->integer]);
+}
+
+const char *emit_query_start(struct emitter *x)
+{
+    const struct expr *const b = x->start->arg[0];
+    return arena_printf(x->m->arena, "const int64_t query_start = call->p.query_start ? call->p.query_start[%s] : %s;",
+                        b->op == EXPR_INT ? "0" : x->m->axis[b->integer].name, emit_integer(x, x->start->arg[1]));
 }
 
 const char *emit_integer(struct emitter *x, const struct expr *e)

@@ -72,6 +72,7 @@ struct emitter {
     int ids;                              /* the number of declared ranges of ids */
     const struct expr *id[MAX_ID_RANGES]; /* the MIN_ID or MAX_ID of each declared range */
     struct served *served;                /* outputs that depend on each statement (optional_outputs.c), or NULL */
+    const struct expr *start;             /* the last EXPR_START that was printed, or NULL */
     const struct range *hoisted;          /* the ranges of the last union that emit_outside declared */
 };
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
@@ -159,6 +160,10 @@ bool emit_starts_at_first(const struct emitter *x, const struct array *a);
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
 /* Returns whether the reference reads the row of a key. Otherwise it reads the row at the query's position. */
 bool emit_is_of_key(const struct emitter *x, const struct ref *r);
+/* Returns C that declares the position of the first query, for x->start. emit_has_query_start returns whether a task
+   has one such position. (integer.c) */
+bool emit_has_query_start(const struct emitter *x);
+const char *emit_query_start(struct emitter *x);
 /* Prints the statements to x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */
@@ -299,6 +304,7 @@ enum { FOLD_GROUPS = 16 }; /* groups of the elements of states; threads add thei
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
 bool emit_any_waits(const struct compilation *const *c, int compilations);
 bool emit_any_in_order(const struct compilation *const *c, int compilations);
+bool emit_any_positions(const struct compilation *const *c, int compilations);
 bool emit_any_slower(const struct compilation *const *c, int compilations);
 /* Returns the number of compilations at the beginning of the list that have the same target. */
 int emit_same_target(const struct compilation *const *c, int compilations);

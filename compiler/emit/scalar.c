@@ -847,7 +847,8 @@ struct term scalar_term(struct nest *n, const struct expr *e, enum level user)
     bool known = e->id < n->exprs; /* real_of_integer makes expressions that are not in the list */
     if (known && n->seen[e->id]) return n->term[e->id];
     enum level level = scalar_level_of(n, e);
-    bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI;
+    bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI ||
+                e->op == EXPR_START;
     bool fresh = e->op == EXPR_OPERAND && n->fresh[e->integer];
     struct term t = e->type == TYPE_REAL ? real_term(n, e, level) : integer_term(n, e, level);
     bool scalar_index = e->op == EXPR_INDEX && !t.vector;

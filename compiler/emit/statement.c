@@ -59,6 +59,26 @@ static bool adds_to_kept(const struct emitter *x, const struct stmt *s)
     return s && s->assigns > 0 && x->l->array[s->assign[0].to.of].kept;
 }
 
+/* Prints the body of a loop. In a loop over sequences, it begins with the position of the first query, if used. */
+static void emit_body(struct emitter *x, const struct stmt *loop)
+{
+    const struct expr *const outside = x->start;
+    if (x->m->axis[loop->axis].source != SIZE_BATCH) {
+        emit_statements(x, loop->body);
+        return;
+    }
+    struct text *const out = x->out;
+    struct text inner = {0};
+    x->start = NULL;
+    x->out = &inner;
+    emit_statements(x, loop->body);
+    x->out = out;
+    if (x->start) emit_line(x, "%s", emit_query_start(x));
+    text_append(out, inner.data ? inner.data : "", inner.length);
+    text_free(&inner);
+    x->start = outside;
+}
+
 void emit_statements(struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *first = s; s; s = s->next) {
@@ -93,7 +113,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             if (s->when)
                 emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, s->when));
             x->cut[s->axis] |= part;
-            emit_statements(x, s->body);
+            emit_body(x, s);
             x->cut[s->axis] &= !part;
             x->ids = known;
             if (x->drawns > drawns) x->workspace_used = workspace_used;

@@ -311,10 +311,13 @@ static const char *target_of(const struct emitter *x)
 void task_function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head,
                    struct text *out)
 {
-    struct text pointers = {0}, axes = {0}, users = {0}, sized = {0};
+    struct text pointers = {0}, axes = {0}, users = {0}, sized = {0}, start = {0};
     const char *body = x->out->data ? x->out->data : "", *code = without_comments(x->m->arena, body);
     array_pointers(x, code, &pointers);
     text_add(&users, "%s%s", pointers.data ? pointers.data : "", code);
+    if (has_word(users.data, "query_start") && emit_has_query_start(x))
+        text_add(&start, "    %s\n", emit_query_start(x));
+    text_add(&users, "%s", start.data ? start.data : "");
     if (iterations) decode(x, iterations, "iteration", users.data, &axes);
     if (iterations && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = part->chunk0;\n");
     if (iterations && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = part->chunk1;\n");
@@ -330,10 +333,12 @@ void task_function(struct emitter *x, const struct chain *heads, const struct ch
             text_add(out, "    (void)%s;\n", parameter[k]);
     text_add(out, "%s", sized.data ? sized.data : "");
     const bool tiles = loops_on_matrix_units(x->l);
-    text_add(out, "%s%s%s%s%s}\n", axes.data ? axes.data : "", pointers.data ? pointers.data : "",
-             tiles ? "    configure_tiles();\n" : "", body, tiles ? "    release_tiles();\n" : "");
+    text_add(out, "%s%s%s%s%s%s}\n", axes.data ? axes.data : "", start.data ? start.data : "",
+             pointers.data ? pointers.data : "", tiles ? "    configure_tiles();\n" : "", body,
+             tiles ? "    release_tiles();\n" : "");
     text_free(&pointers);
     text_free(&axes);
     text_free(&users);
     text_free(&sized);
+    text_free(&start);
 }

@@ -147,6 +147,14 @@ static struct stmt *loop_over(struct stmt *s, int axis, bool window)
     return found;
 }
 
+/* Whether e depends on the current ranges inside a sequence. */
+static bool varies(const struct expr *e)
+{
+    bool any = e->op == EXPR_LO || e->op == EXPR_HI || e->op == EXPR_INDEX;
+    for (int k = 0; k < expr_arity(e->op) && e->op != EXPR_START; k++) any |= varies(e->arg[k]);
+    return any;
+}
+
 /* Makes the loop over windows skip the first chunks if no query sees their keys. */
 static void skip_chunks(struct loops *l, int stream)
 {
@@ -156,7 +164,7 @@ static void skip_chunks(struct loops *l, int stream)
                                                                                : NULL;
     if (!keys || keys->ranges || keys->from->op != EXPR_MAX) return;
     const struct expr *const first = keys->from->arg[1];
-    if (expr_has(first, EXPR_LO) || expr_has(first, EXPR_HI) || expr_has(first, EXPR_INDEX)) return;
+    if (varies(first)) return;
     window->from = expr_make(m, EXPR_DIV, expr_make(m, EXPR_MAX, first, expr_int(m, 0), NULL),
                              expr_int(m, m->axis[window->axis].extent), NULL);
 }

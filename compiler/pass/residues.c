@@ -352,11 +352,7 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
     const int query_axis = swapped ? stream_axis : lane_axis, key_axis = swapped ? lane_axis : stream_axis;
-    const struct expr *zero = expr_int(m, 0),
-                      *position = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, query_axis),
-                                            expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, key_axis),
-                                                      expr_leaf(m, EXPR_SIZE, query_axis), NULL),
-                                            NULL);
+    const struct expr *zero = expr_int(m, 0), *position = expr_query_position(m, query_axis, key_axis);
     struct term after = *t, before = *t;
     if (!conjoin(&after, expr_make(m, EXPR_LE, zero, position, NULL))) return;
     conjunction_period(m, lane_axis, stream_axis, after.conditions, after.condition, &after.period);

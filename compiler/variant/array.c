@@ -118,8 +118,7 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
     int64_t shift;
     const bool key = axis == x->j && is_shifted(at, build_index_of(x, x->j), &shift), before_end = key && shift <= 0,
                from_start = key && shift >= 0;
-    const bool query = axis == x->j && is_shifted(at, build_query_position(x), &shift) && shift <= 0;
-    if (!before_end && !query) at = build_op2(x, EXPR_MIN, at, last);
+    if (!before_end) at = build_op2(x, EXPR_MIN, at, last);
     return from_start ? at : build_op2(x, EXPR_MAX, at, build_integer(x, 0));
 }
 

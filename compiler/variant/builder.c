@@ -85,11 +85,11 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
     return build_operand(x, k);
 }
 
-/* Returns the position of the query. The last query has the position of the last key. */
+/* Returns the position of the query. Unless the caller gives positions, the last query is at the last key. */
 const struct expr *build_query_position(struct builder *x)
 {
     if (x->of_keys) return build_index_of(x, x->i);
-    return build_add(x, build_index_of(x, x->i), build_sub(x, build_size_of(x, x->j), build_size_of(x, x->i)));
+    return expr_query_position(x->m, x->i, x->j);
 }
 
 const struct expr *build_head(struct builder *x)

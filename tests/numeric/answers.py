@@ -52,7 +52,7 @@ def exact_definitions(seed=None):
             frequency = (base ** (-np.arange(0, d, 2) / d).astype(np.longdouble)).astype(np.float64)
             angle = (i * frequency).astype(np.longdouble)
         else:
-            angle = np.stack([angle_of(angle, dict(names, b=np.int64(b)), i, np.arange(d // 2)[None, :])
+            angle = np.stack([angle_of(angle, dict(names, b=np.int64(names.get('b', b))), i, np.arange(d // 2)[None, :])
                               for b in range(x.shape[0])])[:, None].astype(np.longdouble)
         a, b = (slice(0, None, 2), slice(1, None, 2)) if pairs == 'interleaved' else (
             slice(0, d // 2), slice(d // 2, None))

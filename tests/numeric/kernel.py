@@ -73,13 +73,19 @@ class Problem(ctypes.Structure):
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
-        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('room', ctypes.c_int64 * 32)]
+        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
         self.statistics = None if statistics is None else statistics.ctypes.data
         strides = (0, 0, 0) if statistics is None else (s // statistics.itemsize for s in statistics.strides)
         self.statistics_at = Strides(*strides)
+
+    def place(self, P):
+        """Sets the positions of first queries if P has them."""
+        if 'query_start' not in P: return
+        self.starts = np.ascontiguousarray(P['query_start'], np.int64)   # kept alive
+        self.query_start = self.starts.ctypes.data
 
 
 class Param(ctypes.Structure):
@@ -119,6 +125,7 @@ class Kernel:
         q, k, v = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
         problem.give(statistics)
+        problem.place(P)
         problem.workspace_bytes = self.workspace(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
@@ -134,6 +141,7 @@ class Kernel:
         true, it also returns the gradients of the learned parameters. Then every parameter must be an array."""
         q, k, v, dout = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v, dout))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        problem.place(P)
         about, whole, address = self.about, ctypes.c_void_p, ctypes.byref(problem)
 
         def memory(function):

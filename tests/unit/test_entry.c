@@ -43,6 +43,8 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define ARRAY_ANY_ARGUMENTS const void *q, const void *k, const void *v, void *out
 #define ARRAY_ANY_VALUES (const float *)q, (const float *)k, (const float *)v, (float *)out
 #define CHECK_PROBLEM attn_problem_check
+#define VERSION_KEYS call.p.n_k
+#define PART_KEYS call->p.n_k
 #define HEAD_DIM DIM
 #define VALUE_DIM DIM
 #define IDS_PARAM id

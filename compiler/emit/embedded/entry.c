@@ -13,6 +13,9 @@ struct version {
 #endif
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+#if POSITIONS
+    int in_keys; /* no query may be after the last key */
+#endif
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 #if TASKS_OF_KEYS
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
@@ -250,6 +253,31 @@ static size_t max_bytes_a_thread(int64_t n_k)
 }
 
 #endif
+#if POSITIONS
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <= most;
+    return fit;
+}
+
+#endif
 #if PREFIX_SUMS
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
 static struct version terms_version(void)
@@ -308,9 +336,10 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (REAL)high[x];
             sum_low[at] = (REAL)(high[x] - (double)sum[at] + low[x]);
         }
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++)
         for (int64_t x = 0, at = i * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
-            const int64_t from = at + (n_k - n_q) * PREFIX_ROW;
+            const int64_t from = min(first + i, n_k - 1) * PREFIX_ROW + x;
             of_query[at] = from < 0 ? 0 : sum[from];
             of_query_low[at] = from < 0 ? 0 : sum_low[from];
         }
@@ -746,12 +775,18 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (wrong) return wrong;
 #endif
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+#if POSITIONS
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+#endif
 #if FEW
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    const struct version this = version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);
 #else
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(VERSION_KEYS);
 #endif
     if (!runs(&this)) return ATTN_EMACHINE;
+#if POSITIONS
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+#endif
 #if SHARED
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
@@ -845,12 +880,16 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
     const REAL *const of_query = call->dlog_decay_q + task * n_q * PREFIX_ROW;
     double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     (void)work;
-    for (int64_t t = n_k - 1; t >= 0; t--)
-        for (int64_t x = 0, at = t * PREFIX_ROW, from = (t - n_k + n_q) * PREFIX_ROW; x < PREFIX_ROW; x++, at++, from++) {
+    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
+    int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
+    for (int64_t t = n_k - 1; t >= 0; t--) {
+        for (; i >= 0 && first + i >= t; i--)
+            for (int64_t x = 0; x < PREFIX_ROW; x++) add_to_sum(&high[x], &low[x], (double)of_query[i * PREFIX_ROW + x]);
+        for (int64_t x = 0, at = t * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
             add_to_sum(&high[x], &low[x], (double)sum[at]);
-            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
             sum[at] = (REAL)(high[x] + low[x]);
         }
+    }
 }
 
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
@@ -1023,7 +1062,7 @@ ROW_SUM_VALUES
 
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-    const struct version this = part_version(part, call->p.n_k);
+    const struct version this = part_version(part, PART_KEYS);
 #if IDLE
     if (this.idle) return 0;
 #endif
@@ -1068,9 +1107,15 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (wrong) return wrong;
 #endif
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+#if POSITIONS
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+#endif
     for (int part = 0; part < PARTS; part++) {
-        const struct version v = part_version(part, call.p.n_k);
+        const struct version v = part_version(part, VERSION_KEYS);
         if (!runs(&v)) return ATTN_EMACHINE;
+#if POSITIONS
+        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+#endif
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
@@ -1088,9 +1133,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
 #if SAVED_COUNT
 #if FEW
-    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
+    const int kept = problem->saved && version(VERSION_KEYS, MANY_ROWS, 0).saves;
 #else
-    const int kept = problem->saved && version(call.p.n_k).saves;
+    const int kept = problem->saved && version(VERSION_KEYS).saves;
 #endif
     set_saved(&call, kept ? (unsigned char *)problem->saved : first);
 #endif

@@ -1042,6 +1042,9 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+#if POSITIONS
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
+#endif
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, ARRAY_VALUES};

@@ -15,9 +15,7 @@ const struct expr *separate_make(const struct separation *x, enum expr_op op, co
 const struct expr *separate_query_position(const struct separation *x)
 {
     if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return expr_leaf(x->m, EXPR_INDEX, x->lane);
-    const struct expr *ahead = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
-                                             expr_leaf(x->m, EXPR_SIZE, x->lane));
-    return separate_make(x, EXPR_ADD, expr_leaf(x->m, EXPR_INDEX, x->lane), ahead);
+    return expr_query_position(x->m, x->lane, x->stream);
 }
 
 /* ---- from the expression to features ---- */

@@ -73,7 +73,7 @@ struct separation {
 
 const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a,
                                  const struct expr *b);
-/* Returns the position of query i: i + n_k - n_q. */
+/* Returns the position of query i. */
 const struct expr *separate_query_position(const struct separation *x);
 
 /* ---- from the expression to features ---- */

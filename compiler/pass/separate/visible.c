@@ -31,6 +31,7 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
         return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
     if (last->op == EXPR_MAX)
         return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
+    if (query->op == EXPR_MIN) return separate_not_ahead(x, last, query->arg[0]); /* `last` is at most the last key */
     if (query->op == EXPR_MAX) /* `query` is a position limited to an array's indices */
         return separate_not_ahead(x, last, query->arg[0]) || separate_not_ahead(x, last, query->arg[1]);
     return known_difference(x->m, query, last, &distance) && distance >= 0;
