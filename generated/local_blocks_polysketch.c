@@ -1429,10 +1429,12 @@ TARGET_v4 APART void local_blocks_polysketch_few_queries_v4(const struct call *c
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void local_blocks_polysketch_few_v4(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_polysketch_few_begin_v4(call, task, part, iteration);
@@ -2717,10 +2719,12 @@ TARGET_v3 APART void local_blocks_polysketch_few_queries_v3(const struct call *c
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void local_blocks_polysketch_few_v3(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_polysketch_few_begin_v3(call, task, part, iteration);
@@ -3993,10 +3997,12 @@ APART void local_blocks_polysketch_few_queries_any(const struct call *call, int6
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void local_blocks_polysketch_few_any(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         local_blocks_polysketch_few_begin_any(call, task, part, iteration);

@@ -1471,10 +1471,12 @@ TARGET_v4 APART void softmax_gemma3_few_queries_v4(const struct call *call, int6
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_gemma3_few_v4(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_few_begin_v4(call, task, part, iteration);
@@ -2101,10 +2103,12 @@ TARGET_v4 APART void softmax_gemma3_extend_few_queries_v4(const struct call *cal
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_gemma3_extend_few_v4(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_extend_few_begin_v4(call, task, part, iteration);
@@ -3375,10 +3379,12 @@ TARGET_v3 APART void softmax_gemma3_few_queries_v3(const struct call *call, int6
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_gemma3_few_v3(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_few_begin_v3(call, task, part, iteration);
@@ -4005,10 +4011,12 @@ TARGET_v3 APART void softmax_gemma3_extend_few_queries_v3(const struct call *cal
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_gemma3_extend_few_v3(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_extend_few_begin_v3(call, task, part, iteration);
@@ -5263,10 +5271,12 @@ APART void softmax_gemma3_few_queries_any(const struct call *call, int64_t task,
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_gemma3_few_any(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_few_begin_any(call, task, part, iteration);
@@ -5894,10 +5904,12 @@ APART void softmax_gemma3_extend_few_queries_any(const struct call *call, int64_
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_gemma3_extend_few_any(const struct call *call, int64_t task, struct part *part)
 {
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
         softmax_gemma3_extend_few_begin_any(call, task, part, iteration);

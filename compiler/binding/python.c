@@ -123,12 +123,18 @@ static const char *argument_of(const struct unit *p, const struct kernel_array *
     return used ? arena_printf(p->arena, "%s_", a->member) : a->member;
 }
 
+static bool takes_positions(const struct unit *p)
+{
+    return graph_has(p->graph, EXPR_START);
+}
+
 /* add_keywords appends the parameters as keyword arguments of a function. add_given appends them as arguments of a
    call. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
     for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", argument_of(p, a));
+    if (takes_positions(p)) text_add(out, ", query_start=None");
     const bool own = p->spec->similarity.has_seed && p->spec->dropout == 0;
     if (takes_seed(p)) text_add(out, ", seed=%s", own ? "SEED" : "None");
 }
@@ -140,6 +146,7 @@ static void add_given(const struct unit *p, struct text *out)
     text_add(out, "{");
     for (int k = 0; (a = next_param(p, &k)); before = ", ")
         text_add(out, "%s\"%s\": %s", before, a->name, argument_of(p, a));
+    if (takes_positions(p)) text_add(out, "%s\"query_start\": query_start", before);
     text_add(out, "}, %s", takes_seed(p) ? "seed" : "None");
 }
 
@@ -149,6 +156,10 @@ static void describe_parameters(const struct unit *p, struct text *out)
     for (int k = 0; (a = next_param(p, &k));)
         text_add(out, "    %s: [%s], %s%s\n", argument_of(p, a), array_shape_text(p->arena, a, ", "), element(a->dtype),
                  a->origin == ORIGIN_LEARNED ? "" : ", else generated from the seed");
+    if (takes_positions(p))
+        text_add(out,
+                 "    query_start: the position of the first query, an integer or one for each sequence; by default, "
+                 "the last query is at the\n        last key\n");
     if (any_random(p))
         text_add(out, "    seed: generates the parameters that are not given, the same on every machine\n");
     if (p->spec->dropout > 0)
@@ -237,10 +248,10 @@ static void add_forward(const struct unit *p, struct text *out)
         "pass any number.\n\n"
         "    All but %s are %s, contiguous along their last axis; %s are copied if they are not.\n",
         any ? "the parameters" : "threads", element(spec->dtype), spec->values_are_keys ? "q and k" : "q, k and v");
-    text_add(out,
-             "    The last query has the position of the last key; the output of a query that sees no key is 0. "
-             "Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
-             given_names(p, ENTRY_FORWARD));
+    text_add(
+        out,
+        "    The output of a query that sees no key is 0. Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
+        given_names(p, ENTRY_FORWARD));
     add_given(p, out);
     text_add(out, ", out, threads%s%s)\n", p->backwards ? ", saved" : "",
              has_statistics(p) ? ", statistics=statistics" : "");

@@ -252,7 +252,7 @@ static void other_phase(struct emitter *x, const struct chain *heads, const stru
 static void phases(struct emitter *x, struct text *out)
 {
     struct text *lead = task_text(x);
-    struct chain heads = chain_of(x->l->body), none = {0, {NULL}, NULL};
+    struct chain heads = chain_of(x->l->body);
     struct arena *const arena = x->m->arena;
     const struct template_names no_names = {.arena = arena};
     const bool after = sums_queries(x, window_in(heads.body)->body->body);
@@ -281,7 +281,7 @@ static void phases(struct emitter *x, struct text *out)
     }
     task_piece(&no_names, "HEAD", out);
     x->out = lead;
-    task_function(x, &none, NULL,
+    task_function(x, &heads, NULL,
                   arena_printf(arena, "%s(const struct call *call, int64_t task, struct part *part)",
                                emit_function(x->c, emit_form(x->c))),
                   out);

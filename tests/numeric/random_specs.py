@@ -265,6 +265,13 @@ def rounding(folder, name, linear):
     return (OF_LINEAR_FORMS if linear and has_matrix_units() else OF_WEIGHTS) if rounds else 0.0
 
 
+def place(d, folder, linear):
+    """Draws positions of the first queries. In a linear form, no query is after the last key."""
+    last = d['n_k'] - d['n_q'] if linear else d['n_k'] + 1
+    start = last - np.random.default_rng(d['seed']).integers(0, d['n_k'] + d['n_q'] // 2 + 1, d['batch'])
+    np.save(folder + '/query_start.npy', start)
+
+
 def compared(suite, d, folder, path, linear):
     """Compares `attnc run` with definitions.py. Skips the draw if there are no numbers to compare."""
     spec, into = {'dtype': 'f32'} | definitions.load(path), folder + '/in'
@@ -272,7 +279,10 @@ def compared(suite, d, folder, path, linear):
     try:
         # decoding ignores dropout
         meant = {key: x for key, x in spec.items() if key not in ('dropout', 'seed') or not grows(spec)}
-        with np.errstate(all='ignore'): answer = answers.draw(meant, into, sizes, d['seed'], d['ids'])
+        with np.errstate(all='ignore'):
+            answers.make_inputs(meant, into, sizes, d['seed'], d['ids'])
+            if d['seed'] % 3 == 1 and not grows(spec): place(d, into, linear)
+            answer = answers.Answer(meant, definitions.read_dir(into))
     except Failure as failure:
         raise Skip(str(failure))
     except SystemExit as refused:

@@ -114,6 +114,7 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
                                        .key_heads = c->sharing[sample] > 1 ? size->kv_heads / c->sharing[sample] : 0,
                                        .n_q = size->n_q,
                                        .n_k = size->n_k,
+                                       .query_start = s->query_start,
                                        .threads = c->o->threads}};
     struct attn_problem *p = &out->problem;
     void *workspace = check_memory(kernel->workspace(p));

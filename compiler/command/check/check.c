@@ -55,6 +55,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     const int64_t tries = check_tries(s->out.row);
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
+    check_place(g->module, s);
     for (int64_t try = 0; try <= tries; try++) { /* try 0 computes the scale, later tries perturb the inputs */
         /* The sample's tensors. If the values are stored within the keys, |v| follows as one more tensor. */
         struct tensor in[MAX_TENSORS + 1];
@@ -108,6 +109,7 @@ static const char *add_statistics(struct sample *s, const struct graph *g, bool 
                   *const measure = arena_alloc(arena, (size_t)n * sizeof *all);
     uint64_t noise = *state;
     s->statistics_allowed = arena_alloc(arena, (size_t)n * sizeof *all);
+    check_place(g->module, s);
     const char *wrong = graph_eval(g, size, s->tensor, s->tensors, all);
     memcpy(expected, all + s->out.elements, (size_t)n * sizeof *all);
     s->statistics.expected = expected;
@@ -265,6 +267,7 @@ static enum status find_expected(const struct checking *c, const struct graph *w
     s->out.expected = arena_alloc(p->arena, (size_t)s->out.elements * sizeof(double));
     s->out.measure = largest;
     s->allowed = arena_alloc(p->arena, (size_t)rows * sizeof(double));
+    check_place(g->module, s);
     const char *wrong = graph_eval(g, &c->size[n], s->tensor, s->tensors, s->out.expected);
     if (!wrong) wrong = add_statistics(s, whole, c->linear, rounded, &c->size[n], state, p->arena);
     for (int64_t k = 0; k < s->out.elements + s->statistics.elements && !wrong; k++) {
@@ -284,6 +287,20 @@ static enum status find_expected(const struct checking *c, const struct graph *w
     return wrong ? STATUS_MACHINE : STATUS_DONE;
 }
 
+/* Draws positions of first queries for every other sample, if the spec has positions. A state has its own positions.
+   In a linear form, no query is after the last key. */
+static void draw_positions(const struct checking *c, int n, uint64_t *state)
+{
+    const struct problem_size *const size = &c->size[n];
+    if (n % 2 == 0 || !graph_has(c->p->graph, EXPR_START) || c->p->spec->emit & EMIT_DECODE) return;
+    int64_t *const start = arena_alloc(c->p->arena, (size_t)size->batch * sizeof *start);
+    for (int64_t b = 0; b < size->batch; b++) {
+        const int64_t last = c->linear ? size->n_k - size->n_q : size->n_k + 1;
+        start[b] = last - (int64_t)(check_uniform(state) * (double)(size->n_k + size->n_q / 2 + 1));
+    }
+    c->sample[n].query_start = start;
+}
+
 /* Fills sample n with random arrays, and computes the expected results of forward and extend. */
 static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
 {
@@ -291,6 +308,8 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     check_fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
     check_share_heads(&c->sample[n], &c->size[n], c->sharing[n]);
     struct sample *const s = &c->sample[n];
+    draw_positions(c, n, state);
+    check_place(p->graph->module, s);
     const char *wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (!wrong) wrong = corrected_tensor(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);

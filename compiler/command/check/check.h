@@ -30,6 +30,7 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     int tensors;
     struct tensor computed[PREFIX_ARRAYS + 1]; /* prefix sums and corrected values, which the kernel computes */
     int computeds;
+    int64_t *query_start; /* [batch]: the positions of the first queries, or NULL for n_k - n_q */
     struct tensor values; /* v if it is stored within another array; otherwise it has no name */
     int64_t values_count;
     struct wanted out, statistics;        /* `statistics` has no elements if the kernel has no statistics */
@@ -84,6 +85,8 @@ bool check_tells(const struct checking *c, bool good);
 /* Prints to standard output, except with --quiet. */
 void check_say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);
 
+/* Makes the interpreters use the sample's positions of first queries for the programs of this module. */
+void check_place(struct module *m, const struct sample *s);
 /* Returns the spec's graph with only its first output, `out`. */
 const struct graph *check_graph_of_out(const struct unit *p);
 /* Returns the shape and name of an array with these axes. The member `expected` is NULL. */

@@ -162,6 +162,8 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     if (!x->g || x->g->outputs > MAX_TENSORS) return "there are no gradients to compare with";
     if (s->tensors + 2 > MAX_TENSORS) return "there are too many arrays";
     memcpy(x->tensor, s->tensor, (size_t)s->tensors * sizeof *s->tensor);
+    check_place(x->forward->module, s);
+    check_place(x->g->module, s);
     *out = (struct gradients){.outputs = x->g->outputs};
     for (int a = 0; a < out->outputs; a++) {
         const struct value *v = &x->g->value[x->g->output[a].value];

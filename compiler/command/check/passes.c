@@ -101,13 +101,14 @@ static int add_gradient_of_terms(const struct checking_passes *x, bool linear, i
     const int64_t heads = size->batch * size->kv_heads * size->members,
                   row = of[0]->array.elements / (heads * size->n_k);
     double *const sums = arena_alloc(arena, (size_t)of[0]->array.elements * sizeof *sums);
+    const int64_t *const start = x->c->sample[sample].query_start;
     for (int64_t h = 0; h < heads; h++)
         for (int64_t e = 0; e < row; e++) {
             double sum = 0;
-            for (int64_t t = size->n_k - 1; t >= 0; t--) {
-                const int64_t i = t - (size->n_k - size->n_q);
+            const int64_t first = start ? start[h / (heads / size->batch)] : size->n_k - size->n_q;
+            for (int64_t t = size->n_k - 1, i = size->n_q - 1; t >= 0; t--) {
                 sum += keys[(h * size->n_k + t) * row + e];
-                if (i >= 0) sum += queries[(h * size->n_q + i) * row + e];
+                for (; i >= 0 && first + i >= t; i--) sum += queries[(h * size->n_q + i) * row + e];
                 sums[(h * size->n_k + t) * row + e] = sum;
             }
         }
@@ -146,6 +147,7 @@ static const char *evaluate(const struct checking_passes *x, const struct either
         in[tensors++] = (struct tensor){k->array.name, scale && k->scale ? k->scale : k->array.expected};
     tensors = add_gradient_of_terms(x, linear, sample, scale, arena, in, tensors);
     *out = arena_alloc(arena, (size_t)all * sizeof **out);
+    check_place(p->graph ? p->graph->module : p->loops->module, s);
     return p->graph ? graph_eval(p->graph, size, in, tensors, *out) : loops_eval(p->loops, size, in, tensors, *out);
 }
 

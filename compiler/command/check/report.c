@@ -60,6 +60,11 @@ double check_largest(const double *row, int64_t n)
     return max;
 }
 
+void check_place(struct module *m, const struct sample *s)
+{
+    m->query_start = s->query_start;
+}
+
 int64_t check_tries(int64_t row)
 {
     return row > 0 && row < FEW_ELEMENTS ? NUDGES * FEW_ELEMENTS / row : NUDGES;

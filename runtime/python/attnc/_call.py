@@ -22,8 +22,8 @@ _INTEGERS = ("i32", "u8")
 _DTYPES = ("f32", "bf16", "f16", "f64", "i32", "u8")  # enum attn_dtype
 
 _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
-    -1: (ValueError, "a size or stride of the problem is negative or too small, or heads is not a multiple of "
-                     "kv_heads or key_heads"),
+    -1: (ValueError, "a size or stride of the problem is negative or too small, heads is not a multiple of kv_heads or "
+                     "key_heads, or query_start is out of range"),
     -2: (ValueError, "an array is missing"),
     -3: (ValueError, "a parameter is missing"),
     -4: (MemoryError, "the workspace is too small"),
@@ -36,7 +36,8 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -11: (ValueError, "ids decrease from one key to the next: the linear form needs ids in ascending order"),
     -12: (ValueError, "the state belongs to another kernel or other sizes, or is truncated or damaged"),
     -13: (ValueError, "a sequence would grow beyond the capacity of its state, or beyond what the spec allows"),
-    -14: (ValueError, "there are more positions than the spec allows; or a sequence is shorter than the given length, "
+    -14: (ValueError, "there are more positions than the spec allows; query_start puts a query after the last key, "
+                      "which a linear form cannot compute; or a sequence is shorter than the given length, "
                       "its state cannot go back that far, or another state cannot be appended there"),
     -15: (ValueError, "states, or results, of this kernel cannot be joined"),
     -16: (ValueError, "a table of tiles is for a mask of another shape or for other tiles, or is no table"),
@@ -709,6 +710,7 @@ class Binding:
         call = _Call(self, threads, seed)
         arrays = call.inputs(q, k, v)
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n_q", self.value_dim))
+        call.take_positions(given)
         call.take_parameters(given)
         if statistics is not False:
             call.writes_statistics(statistics, q, arrays[0], "n_q")
@@ -788,6 +790,7 @@ class Binding:
         arrays = call.inputs(q, k, v)
         arrays += [call.reads(name, value, ("B", "H", "n_q", self.value_dim))
                    for name, value in (("out", out), ("dout", dout))]
+        call.take_positions(given)
         call.take_parameters(given)
         targets, parameters = [], (ctypes.c_void_p * (len(self.learned) + 1))()
         shape: tuple[int | str, ...]
@@ -877,6 +880,27 @@ class _Call:
         check_heads(self.sizes)
         self.problem.key_heads = self.sizes.get("K", 0)
         return arrays
+
+    def take_positions(self, given: Mapping[str, Any]) -> None:
+        """Sets the positions of the first queries: one integer, or one for each sequence."""
+        start = given.get("query_start")
+        if start is None:
+            return
+        batch = self.sizes["B"]
+        try:
+            try:
+                numbers = [operator.index(one) for one in start]
+            except TypeError:
+                numbers = [operator.index(start)] * batch
+        except TypeError:
+            raise TypeError("query_start has to be an integer, or an integer for each sequence") from None
+        if len(numbers) != batch:
+            raise ValueError(f"query_start has {len(numbers)} positions; expected {batch}, one for each sequence")
+        if any(not -2**31 <= one <= 2**31 for one in numbers):
+            raise ValueError(f"query_start is {numbers}; expected positions from -2^31 to 2^31")
+        positions = (ctypes.c_int64 * batch)(*numbers)
+        self.keep.append(positions)
+        self.problem.query_start = ctypes.addressof(positions)
 
     def take_parameters(self, given: Mapping[str, Any]) -> None:
         """Fills in the kernel's struct of parameters."""
@@ -1027,9 +1051,11 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 def key_of_parameters(given: Mapping[str, Any], gradients: bool = False) -> tuple[Any, ...] | None:
     """Returns the part of a key that describes parameters: the shape, strides and dtype of an array, or 0 for a
-    number. Returns None if a parameter is not a number, a plain NumPy array or a plain tensor. A tensor may require
-    gradients only if `gradients` is true."""
+    number. Returns None if a parameter is not a number, a plain NumPy array or a plain tensor, or if there are
+    positions. A tensor may require gradients only if `gradients` is true."""
     key: list[Any] = []
+    if given.get("query_start") is not None:  # positions are values, which a repeated call would not take
+        return None
     for value in given.values():
         if value is None:
             key.append(None)

@@ -274,11 +274,13 @@ class Kernel:
 
     # ---- calls
 
-    def _given(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the given parameters by name. A missing parameter is None."""
-        if not parameters:
+    def _given(self, parameters: Mapping[str, Any], query_start: Any = None) -> Mapping[str, Any]:
+        """Returns the given parameters and positions by name. A missing parameter is None."""
+        if not parameters and query_start is None:
             return self._none
         given = dict(self._none)
+        if query_start is not None:
+            given["query_start"] = query_start
         for keyword, value in parameters.items():
             name = self._keywords.get(keyword)
             if name is None:
@@ -299,8 +301,8 @@ class Kernel:
                             "(values: keys)")
 
     def __call__(self, q: AnyArray, k: Array, v: Array | None = None, *, seed: int | None = None, out: Array | None = None,
-                 saved: Saved | None = None, statistics: bool | Array = False, threads: int | None = None,
-                 **parameters: Array | float) -> AnyArray:
+                 saved: Saved | None = None, statistics: bool | Array = False, query_start: Any = None,
+                 threads: int | None = None, **parameters: Array | float) -> AnyArray:
         """Attention of q over k and v.
 
         q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]. H is a multiple of G, and query head h reads head
@@ -315,45 +317,50 @@ class Kernel:
         statistics: True, or an array [B, H, n_q] of float32 (float64 for "f64") that is overwritten: the call returns
             Outputs(out, statistics), a named tuple, with the denominator of each row, or its logarithm for a softmax.
             attnc.merge() merges such results for two sets of keys. The call cannot be differentiated.
+        query_start: the position of the first query: an integer, or one for each sequence. With a mask of `lengths`, k
+            and v can be allocated for more keys than there are. Default: n_k - n_q, so that the last query is at the
+            last key. A linear form computes no queries after the last key. Not for arrays of JAX
         threads: the number of threads; default: one for each processor, or torch.get_num_threads() for tensors. The
             result does not depend on it.
         parameters: arrays by keyword; the attribute `parameters` describes them. For a parameter without axes, also a
             number
 
-        Returns an array like q, [B, H, n_q, E]. The last query has the position of the last key; the output of a query
-        that sees no key is 0. PyTorch and JAX can differentiate the call.
+        Returns an array like q, [B, H, n_q, E]. The output of a query that sees no key is 0. PyTorch and JAX can differentiate the call.
 
         Raises TypeError for a wrong kind or dtype of an array or an unknown parameter, ValueError for a wrong shape,
         device or stride, RuntimeError if the machine cannot run the kernel."""
         arrays: tuple[Any, Any, Any] = q, k, v
         made: AnyArray
         self._check_values(v)
+        given = self._given(parameters, query_start)
         if statistics is not False:
             if saved is not None and not (self._binding.kernel.merge and self._binding.kernel.saved):
                 raise ValueError(f"{self.name}: for both saved= and statistics=, the spec needs "
                                  "'emit: [forward, backward, statistics]'")
             count = sys.modules["torch"].get_num_threads() if _is(q, "torch", "Tensor") else 0
-            made = self._with_statistics().forward(*arrays, self._given(parameters), self._seed(seed), out,
+            made = self._with_statistics().forward(*arrays, given, self._seed(seed), out,
                                                    count if threads is None else threads, saved, statistics)
         elif _is(q, "torch", "Tensor"):
             from . import torch as bridge
 
-            made = bridge.call(self, *arrays, self._seed(seed), out, threads, self._given(parameters))  # type: ignore
+            made = bridge.call(self, *arrays, self._seed(seed), out, threads, given)  # type: ignore
         elif _is(q, "jax", "Array"):
             from . import jax as bridge_jax
 
-            made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, self._given(parameters))
+            if query_start is not None:
+                raise TypeError(f"{self.name}: query_start is for NumPy arrays and tensors")
+            made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, given)
         else:
             binding = self._binding if saved is None else self._with_gradients()
-            made = binding.forward(*arrays, self._given(parameters), self._seed(seed), out, threads or 0, saved)
+            made = binding.forward(*arrays, given, self._seed(seed), out, threads or 0, saved)
         return made
 
     def backward(self, q: Array, k: Array, v: Array | None = None, out: Array | None = None,
-                 dout: Array | None = None, *, seed: int | None = None, saved: Saved | None = None, wanted: Sequence[str] | str | None = None, threads: int | None = None,
-                 **parameters: Array | float) -> Any:
+                 dout: Array | None = None, *, seed: int | None = None, saved: Saved | None = None, wanted: Sequence[str] | str | None = None,
+                 query_start: Any = None, threads: int | None = None, **parameters: Array | float) -> Any:
         """Gradients of a call with NumPy arrays. PyTorch and JAX call this automatically.
 
-        q, k, v, seed, parameters: as for the call
+        q, k, v, seed, query_start, parameters: as for the call
         out: [B, H, n_q, E], the result of the call; dout: the gradient with respect to it
         saved: the Saved() of the call; without it the values are computed again, with the same bits
         wanted: names of the gradients to compute, as in ("dq", "dv"); None: all
@@ -370,7 +377,7 @@ class Kernel:
         binding = self._with_gradients()
         fields = binding.Gradients._fields
         gradients = {name: parameters.pop(name) for name in fields if name in parameters}
-        return binding.backward(q, k, v, out, dout, self._given(parameters), self._seed(seed), saved, wanted, gradients,
+        return binding.backward(q, k, v, out, dout, self._given(parameters, query_start), self._seed(seed), saved, wanted, gradients,
                                 threads or 0)
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,

@@ -48,7 +48,22 @@ def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[st
     for p, table in zip(kernel.parameters, parameters[len(kernel.parameters):]):
         if table is not None:
             given[p.name] = MaskTiles(given[p.name], table)
+    if len(parameters) == 2 * len(kernel.parameters) + 1:
+        given["query_start"] = parameters[-1]
     return given
+
+
+def _with_start(kernel: Kernel, parameters: Sequence[Any], start: Any, batch: int) -> list[Any]:
+    """Appends the positions of the first queries, after parameters and tables."""
+    if start is None:
+        return list(parameters)
+    positions = torch.as_tensor(start, device="cpu")
+    if positions.dtype.is_floating_point or positions.dtype.is_complex or positions.dtype is torch.bool:
+        raise TypeError("query_start has to be an integer, or an integer for each sequence")
+    positions = positions.to(torch.int64)
+    if positions.dim() == 0:
+        positions = positions.expand(batch)
+    return [*parameters, *[None] * (2 * len(kernel.parameters) - len(parameters)), positions.contiguous()]
 
 
 def _with_tables(parameters: Sequence[Any]) -> list[Any]:
@@ -189,6 +204,8 @@ def _merged_parameters(kernel: Kernel, parameters: Sequence[Optional[Tensor]], d
         elif value is not None and dim is not None:
             raise NotImplementedError(f"{kernel.name}: vmap over the parameter {p.keyword} is not supported, only over batches")
         made.append(value)
+    if len(parameters) == 2 * len(kernel.parameters) + 1 and parameters[-1] is not None:
+        made += [*[None] * len(kernel.parameters), _merged(parameters[-1], dims[-1], count)]
     return made
 
 
@@ -332,6 +349,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
     _check(kernel, q, k, v)
     parameters = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
     _check_parameters(kernel, parameters)
+    parameters = _with_start(kernel, parameters, given.get("query_start"), q.shape[0])
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
     if out is not None or threads is not None:
