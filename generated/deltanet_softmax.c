@@ -108,6 +108,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *corrected; /* [B,G,n_k,64] */
     struct attn_strides corrected_at;
     struct deltanet_softmax_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -638,9 +639,9 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -868,7 +869,7 @@ TARGET_v4 APART void deltanet_softmax_few_begin_v4(const struct call *call, int6
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
@@ -943,7 +944,7 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -1216,7 +1217,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     const int64_t n_k = call->p.n_k;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1901,9 +1902,9 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -2131,7 +2132,7 @@ TARGET_v3 APART void deltanet_softmax_few_begin_v3(const struct call *call, int6
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
@@ -2206,7 +2207,7 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -2479,7 +2480,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     const int64_t n_k = call->p.n_k;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3158,9 +3159,9 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -3388,7 +3389,7 @@ APART void deltanet_softmax_few_begin_any(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
@@ -3463,7 +3464,7 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const corrected = call->corrected ? call->corrected + b * call->corrected_at.batch + g *
         call->corrected_at.head : NULL;
@@ -3736,7 +3737,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     const int64_t n_k = call->p.n_k;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4335,6 +4336,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int deltanet_softmax_forward(const struct attn_problem *problem, const struct deltanet_softmax_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -4344,6 +4348,7 @@ int deltanet_softmax_forward(const struct attn_problem *problem, const struct de
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->beta) return ATTN_EPARAM;

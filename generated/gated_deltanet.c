@@ -139,6 +139,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dlog_decay; /* [B,H,n_k] */
     struct attn_strides dlog_decay_at;
     struct gated_deltanet_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
     
     float *dgate_array;
     float *dbeta_array;
@@ -704,9 +707,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1042,7 +1045,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1302,7 +1305,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
@@ -1482,10 +1485,10 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -1911,7 +1914,7 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v4(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -2058,10 +2061,10 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -2407,7 +2410,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -2671,10 +2674,10 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -2931,7 +2934,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -3076,7 +3079,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3481,7 +3484,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *
         t_key1 = min(t_key0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -3704,7 +3707,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -3890,7 +3893,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -4257,7 +4260,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -4443,7 +4446,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -5266,9 +5269,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5604,7 +5607,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5864,7 +5867,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
@@ -6044,10 +6047,10 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -6473,7 +6476,7 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v3(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -6620,10 +6623,10 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -6969,7 +6972,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -7233,10 +7236,10 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -7493,7 +7496,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -7638,7 +7641,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8043,7 +8046,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *
         t_key1 = min(t_key0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -8266,7 +8269,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -8452,7 +8455,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -8819,7 +8822,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -9005,7 +9008,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -9816,9 +9819,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -10154,7 +10157,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -10414,7 +10417,7 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queri
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
@@ -10595,10 +10598,10 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -11024,7 +11027,7 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_keys_any(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -11171,10 +11174,10 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -11520,7 +11523,7 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -11785,10 +11788,10 @@ static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
         call->log_decay_q_low_at.head;
@@ -12045,7 +12048,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -12190,7 +12193,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -12596,7 +12599,7 @@ static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int
         t_key1 = min(t_key0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -12819,7 +12822,7 @@ APART void gated_deltanet_linear_dk_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13005,7 +13008,7 @@ APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13373,7 +13376,7 @@ APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -13559,7 +13562,7 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
@@ -14326,6 +14329,9 @@ static void set_saved(struct call *call, unsigned char *saved)
     (void)saved;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int gated_deltanet_forward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -14335,6 +14341,7 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->gate || !params->beta) return ATTN_EPARAM;
@@ -14674,11 +14681,58 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     return most;
 }
 
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (float *)(void *)at;
+    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
+        float sum[64] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
+        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 0 + 0);
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
@@ -14717,6 +14771,8 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -14736,7 +14792,12 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
     set_row_sums(&call, rows);
     unsigned char *next = rows + 0 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -14761,6 +14822,11 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (!error) error = run_part(10, &call, threads, work);
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
     if (!error) error = run_part(11, &call, threads, work);
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
     return error;
 }
 

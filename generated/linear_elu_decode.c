@@ -76,6 +76,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
     unsigned char *kept; /* the sums of all heads in the caller's state, or NULL */
     /* start: the position of the sequence's first token; summed: the sums contain the keys before this position */
     int64_t start, summed;
@@ -538,7 +539,7 @@ TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -627,10 +628,10 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -768,7 +769,7 @@ TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -907,7 +908,7 @@ TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1017,10 +1018,10 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1577,7 +1578,7 @@ TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1668,10 +1669,10 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1826,7 +1827,7 @@ TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, in
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1967,7 +1968,7 @@ TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2081,10 +2082,10 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2648,7 +2649,7 @@ APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, con
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2738,10 +2739,10 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2896,7 +2897,7 @@ APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t tas
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3037,7 +3038,7 @@ APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3151,10 +3152,10 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3579,6 +3580,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int linear_elu_decode_forward(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3587,6 +3591,7 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 16, 16, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
@@ -3616,6 +3621,7 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3640,12 +3646,16 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {16 * (int64_t)sizeof(float), 16 * (int64_t)sizeof(float)};
 
+/* Returns the number of heads of k. */
+static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
+
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
 {
-    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
+    (void)key_heads;
     return of_array[array];
 }
 
@@ -3690,7 +3700,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -3742,7 +3752,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 3;
+    header->format = 4;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x7dfbfe7b36f461eb);
     header->dtype = ATTN_F32;
@@ -3751,6 +3761,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
+    header->key_heads = heads_of_keys(p);
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
@@ -3760,7 +3771,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->read_back = 0;
     header->chunk = this->chunk;
     header->kept = (int64_t)this->kept;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
+        .key_heads = p->key_heads};
     const int error = attn_problem_check(&cache, 16, 16, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
@@ -3770,7 +3782,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     bytes = bytes_plus(bytes, bytes_times(sums, 1 + header->earlier));
     bytes = bytes_plus(bytes, this->join_work);
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
+            header->key_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -3795,7 +3808,8 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
+            64);
     }
     return places;
 }
@@ -3940,7 +3954,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     if (earlier) memcpy(target->earlier + (size_t)to * earlier, source->earlier + (size_t)from * earlier, earlier);
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -4028,6 +4042,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
         const size_t kept = bytes_of_sequence(problem, this);
         struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept,
             .folded = from->kept + (size_t)b * kept};
+        call.sharing = sharing_of(problem);
         call.p.n_k = summed;
         for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
     }
@@ -4174,6 +4189,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     int error = attn_problem_check(&new_tokens, 16, 16, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */

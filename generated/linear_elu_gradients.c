@@ -82,6 +82,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
 };
@@ -597,7 +600,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -686,10 +689,10 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -842,7 +845,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -973,7 +976,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
@@ -1045,10 +1048,10 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
@@ -1258,7 +1261,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1347,10 +1350,10 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1497,7 +1500,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1645,7 +1648,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
@@ -1774,10 +1777,10 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2475,7 +2478,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2566,10 +2569,10 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2739,7 +2742,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2870,7 +2873,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
@@ -2942,10 +2945,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
@@ -3179,7 +3182,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3270,10 +3273,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3422,7 +3425,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3572,7 +3575,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
@@ -3707,10 +3710,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4406,7 +4409,7 @@ APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4497,10 +4500,10 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4670,7 +4673,7 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4801,7 +4804,7 @@ APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
@@ -4873,10 +4876,10 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
     float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
@@ -5109,7 +5112,7 @@ APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int6
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5200,10 +5203,10 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5352,7 +5355,7 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5502,7 +5505,7 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
@@ -5637,10 +5640,10 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6165,6 +6168,9 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int linear_elu_gradients_forward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -6173,6 +6179,7 @@ int linear_elu_gradients_forward(const struct attn_problem *problem, const struc
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 16, 16, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
@@ -6273,11 +6280,58 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(16 * sizeof(float), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (float *)(void *)at;
+    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * 16, p.n_q * 16, 16};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * 16, p.n_k * 16, 16};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * 16; at += 16, to += row) {
+        float sum[16] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < 16; d++) sum[d] +=(from[h * n * 16 + at + d]);
+        for (int64_t d = 0; d < 16; d++) to[d] =(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 16;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     return bytes;
 }
 
@@ -6313,6 +6367,7 @@ int linear_elu_gradients_backward(const struct attn_problem *problem, const stru
     if (error) return error;
     (void)gradients;
     if (call.p.batch == 0) return 0;
+    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -6329,9 +6384,14 @@ int linear_elu_gradients_backward(const struct attn_problem *problem, const stru
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
     const int kept = problem->saved && version(keys_of_version(&call.p)).saves;
-    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     (void)next;
@@ -6339,6 +6399,11 @@ int linear_elu_gradients_backward(const struct attn_problem *problem, const stru
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 16};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
     return error;
 }
 

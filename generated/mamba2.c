@@ -97,6 +97,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *log_decay_chunk_low; /* [B,H,n_k] */
     struct attn_strides log_decay_chunk_low_at;
     struct mamba2_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -557,9 +558,9 @@ TARGET_v4 static void mamba2_rows_v4(const struct call *call, int64_t task, unsi
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -680,7 +681,7 @@ TARGET_v4 APART void mamba2_keys_v4(const struct call *call, int64_t task, const
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -797,9 +798,9 @@ TARGET_v4 APART void mamba2_queries_v4(const struct call *call, int64_t task, co
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1349,9 +1350,9 @@ TARGET_v3 static void mamba2_rows_v3(const struct call *call, int64_t task, unsi
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1471,7 +1472,7 @@ TARGET_v3 APART void mamba2_keys_v3(const struct call *call, int64_t task, const
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1588,9 +1589,9 @@ TARGET_v3 APART void mamba2_queries_v3(const struct call *call, int64_t task, co
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2130,9 +2131,9 @@ static void mamba2_rows_any(const struct call *call, int64_t task, unsigned char
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2253,7 +2254,7 @@ APART void mamba2_keys_any(const struct call *call, int64_t task, const struct p
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2369,9 +2370,9 @@ APART void mamba2_queries_any(const struct call *call, int64_t task, const struc
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2933,6 +2934,9 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int mamba2_forward(const struct attn_problem *problem, const struct mamba2_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -2941,6 +2945,7 @@ int mamba2_forward(const struct attn_problem *problem, const struct mamba2_param
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->rate || !params->step) return ATTN_EPARAM;

@@ -106,6 +106,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -638,9 +639,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -935,7 +936,7 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1101,10 +1102,10 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1408,7 +1409,7 @@ TARGET_v4 APART void polysketch_r32_local_few_begin_v4(const struct call *call, 
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -1512,7 +1513,7 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2216,9 +2217,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2513,7 +2514,7 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2679,10 +2680,10 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2986,7 +2987,7 @@ TARGET_v3 APART void polysketch_r32_local_few_begin_v3(const struct call *call, 
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -3090,7 +3091,7 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3782,9 +3783,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4079,7 +4080,7 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4245,10 +4246,10 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4552,7 +4553,7 @@ APART void polysketch_r32_local_few_begin_any(const struct call *call, int64_t t
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -4656,7 +4657,7 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5168,6 +5169,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int polysketch_r32_local_forward(const struct attn_problem *problem, const struct polysketch_r32_local_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -5176,6 +5180,7 @@ int polysketch_r32_local_forward(const struct attn_problem *problem, const struc
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;

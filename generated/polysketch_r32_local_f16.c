@@ -107,6 +107,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const uint16_t *k;
     const uint16_t *v;
     uint16_t *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -719,9 +720,9 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1023,7 +1024,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1195,10 +1196,10 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1509,7 +1510,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_begin_v4(const struct call *ca
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -1613,7 +1614,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2370,9 +2371,9 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2674,7 +2675,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2846,10 +2847,10 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3160,7 +3161,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_begin_v3(const struct call *ca
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -3264,7 +3265,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4013,9 +4014,9 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4317,7 +4318,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4489,10 +4490,10 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4803,7 +4804,7 @@ APART void polysketch_r32_local_f16_few_begin_any(const struct call *call, int64
     const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
@@ -4907,7 +4908,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5423,6 +5424,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int polysketch_r32_local_f16_forward(const struct attn_problem *problem,
     const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace)
@@ -5431,6 +5435,7 @@ int polysketch_r32_local_f16_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;

@@ -93,6 +93,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const uint16_t *k;
     const uint16_t *v;
     uint16_t *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -1026,9 +1027,9 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1183,7 +1184,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1245,7 +1246,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2297,9 +2298,9 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2439,7 +2440,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2501,7 +2502,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3323,9 +3324,9 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3507,7 +3508,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3569,7 +3570,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4390,9 +4391,9 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4574,7 +4575,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4636,7 +4637,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5439,9 +5440,9 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5624,7 +5625,7 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -5686,7 +5687,7 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6178,6 +6179,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params,
     const uint16_t *q, const uint16_t *k, const uint16_t *v,
     uint16_t *out, void *workspace)
@@ -6186,6 +6190,7 @@ int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -87,6 +87,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *sum_0; /* [B,H,n_q,16], or NULL */
@@ -772,9 +775,9 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -922,7 +925,7 @@ TARGET_v4 APART void softmax_causal_gradients_few_begin_v4(const struct call *ca
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 16, r: 64] */
@@ -982,7 +985,7 @@ TARGET_v4 APART void softmax_causal_gradients_few_keys_v4(const struct call *cal
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1215,9 +1218,9 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -1373,10 +1376,10 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2204,9 +2207,9 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2357,7 +2360,7 @@ TARGET_v3 APART void softmax_causal_gradients_few_begin_v3(const struct call *ca
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 16, r: 64] */
@@ -2419,7 +2422,7 @@ TARGET_v3 APART void softmax_causal_gradients_few_keys_v3(const struct call *cal
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2660,9 +2663,9 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -2822,10 +2825,10 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3637,9 +3640,9 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3792,7 +3795,7 @@ APART void softmax_causal_gradients_few_begin_any(const struct call *call, int64
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 16, r: 64] */
@@ -3854,7 +3857,7 @@ APART void softmax_causal_gradients_few_keys_any(const struct call *call, int64_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4095,9 +4098,9 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
@@ -4257,10 +4260,10 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4822,6 +4825,9 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_causal_gradients_forward(const struct attn_problem *problem,
     const struct softmax_causal_gradients_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -4830,6 +4836,7 @@ int softmax_causal_gradients_forward(const struct attn_problem *problem,
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 16, 16, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
@@ -4950,11 +4957,58 @@ static void set_sums(struct call *call, unsigned char *sums)
     call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
 }
 
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(16 * sizeof(float), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (float *)(void *)at;
+    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * 16, p.n_q * 16, 16};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * 16, p.n_k * 16, 16};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * 16; at += 16, to += row) {
+        float sum[16] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < 16; d++) sum[d] +=(from[h * n * 16 + at + d]);
+        for (int64_t d = 0; d < 16; d++) to[d] =(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 16;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
     return bytes;
 }
@@ -4993,6 +5047,7 @@ int softmax_causal_gradients_backward(const struct attn_problem *problem,
     if (error) return error;
     (void)gradients;
     if (call.p.batch == 0) return 0;
+    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -5009,9 +5064,14 @@ int softmax_causal_gradients_backward(const struct attn_problem *problem,
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
     const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
-    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     if (call.dq) set_sums(&call, next);
@@ -5019,6 +5079,11 @@ int softmax_causal_gradients_backward(const struct attn_problem *problem,
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 16};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
     return error;
 }
 

@@ -103,6 +103,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_gpt_oss_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dsink_array;
@@ -853,9 +856,9 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1098,7 +1101,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -1172,7 +1175,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1455,9 +1458,9 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
@@ -1692,10 +1695,10 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2169,7 +2172,7 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -2218,9 +2221,9 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2384,7 +2387,7 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -2461,7 +2464,7 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3337,9 +3340,9 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3582,7 +3585,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -3656,7 +3659,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3939,9 +3942,9 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
@@ -4176,10 +4179,10 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4652,7 +4655,7 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -4701,9 +4704,9 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4867,7 +4870,7 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -4944,7 +4947,7 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5802,9 +5805,9 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6047,7 +6050,7 @@ APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -6121,7 +6124,7 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -6404,9 +6407,9 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
@@ -6641,10 +6644,10 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7119,7 +7122,7 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
     float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
@@ -7168,9 +7171,9 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -7335,7 +7338,7 @@ APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
@@ -7412,7 +7415,7 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -8015,6 +8018,9 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -8023,6 +8029,7 @@ int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct sof
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sink) return ATTN_EPARAM;
@@ -8194,11 +8201,58 @@ static void set_sums(struct call *call, unsigned char *sums)
     call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
 }
 
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (float *)(void *)at;
+    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
+        float sum[64] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
+        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
@@ -8236,6 +8290,7 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -8255,9 +8310,14 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
     const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
-    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -8268,6 +8328,11 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
     if (!error) error = run_part(5, &call, threads, work);
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
     return error;
 }
 
@@ -8286,6 +8351,7 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -8310,12 +8376,16 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
+/* Returns the number of heads of k. */
+static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
+
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
 {
-    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
+    (void)key_heads;
     return of_array[array];
 }
 
@@ -8360,7 +8430,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -8447,7 +8517,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 3;
+    header->format = 4;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x90b3a91a4e4cb4bb);
     header->dtype = ATTN_F32;
@@ -8456,19 +8526,22 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
+    header->key_heads = heads_of_keys(p);
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
     header->rows = 383 + header->rewind;
     header->read_back = 127;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
+        .key_heads = p->key_heads};
     const int error = attn_problem_check(&cache, 64, 64, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
+            header->key_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -8489,7 +8562,8 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
+            64);
     }
     return places;
 }
@@ -8606,7 +8680,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -8703,7 +8777,8 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     set_rows(&keys, from);
     keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads;
+    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
+    keys.sharing = 1;
     keys.p.n_q = n;
     keys.p.n_k = length + n;
     if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
@@ -8793,6 +8868,7 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->sink) return ATTN_EPARAM;

@@ -80,6 +80,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *v;
     float *out;
     struct softmax_slopes_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -710,9 +711,9 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -856,7 +857,7 @@ TARGET_v4 APART void softmax_slopes_few_begin_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -919,7 +920,7 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1705,9 +1706,9 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1854,7 +1855,7 @@ TARGET_v3 APART void softmax_slopes_few_begin_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1917,7 +1918,7 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2687,9 +2688,9 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2838,7 +2839,7 @@ APART void softmax_slopes_few_begin_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2901,7 +2902,7 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3427,6 +3428,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_slopes_forward(const struct attn_problem *problem, const struct softmax_slopes_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -3435,6 +3439,7 @@ int softmax_slopes_forward(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->slope) return ATTN_EPARAM;
@@ -3467,6 +3472,7 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3491,12 +3497,16 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
+/* Returns the number of heads of k. */
+static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
+
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
 {
-    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
+    (void)key_heads;
     return of_array[array];
 }
 
@@ -3541,7 +3551,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -3577,7 +3587,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 3;
+    header->format = 4;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0xfe0ccf60852989e9);
     header->dtype = ATTN_F32;
@@ -3586,17 +3596,20 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
+    header->key_heads = heads_of_keys(p);
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
     header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
+        .key_heads = p->key_heads};
     const int error = attn_problem_check(&cache, 64, 64, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
+            header->key_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -3617,7 +3630,8 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
+            64);
     }
     return places;
 }
@@ -3734,7 +3748,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -3900,6 +3914,7 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->slope) return ATTN_EPARAM;

@@ -88,6 +88,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_ssmax_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dfactor_array;
@@ -747,9 +750,9 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -906,7 +909,7 @@ TARGET_v4 APART void softmax_ssmax_few_begin_v4(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -969,7 +972,7 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1219,9 +1222,9 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
@@ -1384,10 +1387,10 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g * call->p.k.head;
+    const float *const k = call->k + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1602,10 +1605,10 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2398,9 +2401,9 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2560,7 +2563,7 @@ TARGET_v3 APART void softmax_ssmax_few_begin_v3(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2623,7 +2626,7 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2873,9 +2876,9 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
@@ -3042,10 +3045,10 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g * call->p.k.head;
+    const float *const k = call->k + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -3260,10 +3263,10 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4040,9 +4043,9 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4204,7 +4207,7 @@ APART void softmax_ssmax_few_begin_any(const struct call *call, int64_t task, co
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -4266,7 +4269,7 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4515,9 +4518,9 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
@@ -4685,10 +4688,10 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g * call->p.k.head;
+    const float *const k = call->k + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -4904,10 +4907,10 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5447,6 +5450,9 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_ssmax_forward(const struct attn_problem *problem, const struct softmax_ssmax_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -5455,6 +5461,7 @@ int softmax_ssmax_forward(const struct attn_problem *problem, const struct softm
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->factor) return ATTN_EPARAM;
@@ -5587,11 +5594,58 @@ static size_t set_totals(struct call *call, const struct softmax_ssmax_gradients
     return most;
 }
 
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (float *)(void *)at;
+    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
+        float sum[64] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
+        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -5627,6 +5681,7 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -5646,9 +5701,14 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
     const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
-    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -5658,6 +5718,11 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
     return error;
 }
 
@@ -5676,6 +5741,7 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -5700,12 +5766,16 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
 
+/* Returns the number of heads of k. */
+static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
+
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
 {
-    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
+    (void)key_heads;
     return of_array[array];
 }
 
@@ -5750,7 +5820,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -5786,7 +5856,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 3;
+    header->format = 4;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x1e978af10f8ec53c);
     header->dtype = ATTN_F32;
@@ -5795,17 +5865,20 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
+    header->key_heads = heads_of_keys(p);
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
     header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
+        .key_heads = p->key_heads};
     const int error = attn_problem_check(&cache, 64, 64, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
+            header->key_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -5826,7 +5899,8 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
+            64);
     }
     return places;
 }
@@ -5943,7 +6017,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -6109,6 +6183,7 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->factor) return ATTN_EPARAM;

@@ -89,6 +89,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dk;
     float *dv;
     struct softmax_t5_strides at; /* of all arrays, with contiguous ones filled in */
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
+    struct attn_strides sum_dq_at, sum_dk_at;
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dtable_array;
@@ -661,9 +664,9 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -805,7 +808,7 @@ TARGET_v4 APART void softmax_t5_few_begin_v4(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -868,7 +871,7 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1110,9 +1113,9 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -1270,10 +1273,10 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g * call->p.k.head;
+    const float *const k = call->k + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -1499,10 +1502,10 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2164,9 +2167,9 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2308,7 +2311,7 @@ TARGET_v3 APART void softmax_t5_few_begin_v3(const struct call *call, int64_t ta
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2371,7 +2374,7 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2613,9 +2616,9 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -2773,10 +2776,10 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g * call->p.k.head;
+    const float *const k = call->k + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -3002,10 +3005,10 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3652,9 +3655,9 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3795,7 +3798,7 @@ APART void softmax_t5_few_begin_any(const struct call *call, int64_t task, const
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3856,7 +3859,7 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4096,9 +4099,9 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
@@ -4256,10 +4259,10 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g * call->p.k.head;
+    const float *const k = call->k + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int64_t k_batch = call->p.k.batch;
     const float *const v = call->v + g * call->p.v.head;
@@ -4485,10 +4488,10 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4986,6 +4989,9 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -4994,6 +5000,7 @@ int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->table) return ATTN_EPARAM;
@@ -5126,11 +5133,58 @@ static size_t set_totals(struct call *call, const struct softmax_t5_gradients *t
     return most;
 }
 
+/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
+static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
+{
+    if (sharing_of(p) == 1) return 0;
+    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
+}
+
+/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
+static void set_gradients_of_heads(struct call *call, unsigned char *at)
+{
+    const struct attn_problem p = call->p;
+    call->sum_dq = call->dq;
+    call->sum_dk = call->dk;
+    call->sum_dq_at = p.dq;
+    call->sum_dk_at = p.dk;
+    if (call->dq) call->dq = (float *)(void *)at;
+    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
+    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
+    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
+}
+
+/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
+static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
+{
+    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
+        float sum[64] = {0};
+        for (int64_t h = 0; h < sharing; h++)
+            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
+        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
+    }
+}
+
+/* Adds the gradients of the heads that share head number `task` of q and of k. */
+static void add_heads(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
+    (void)work;
+    if (call->dq)
+        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
+            call->dq + first * p->n_q, p->n_q, call->sharing);
+    if (call->dk)
+        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
+            call->dk + first * p->n_k, p->n_k, call->sharing);
+}
+
 /* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     return bytes;
@@ -5166,6 +5220,7 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
         .dv = dv};
     int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
@@ -5185,9 +5240,14 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *first = (unsigned char *)workspace;
+    if (call.sharing > 1) {
+        set_gradients_of_heads(&call, first);
+        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
+    }
+    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
     const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
-    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
     set_row_sums(&call, rows);
     unsigned char *next = rows + 1 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
@@ -5197,6 +5257,11 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = run_part(3, &call, threads, work);
     if (!error) error = run_part(4, &call, threads, work);
+    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
+        call.p.heads = call.p.kv_heads = call.p.key_heads;
+        error = run(&call, &adds, threads, work, bytes);
+    }
     return error;
 }
 

@@ -91,6 +91,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -786,9 +787,9 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1002,7 +1003,7 @@ TARGET_v4 APART void softmax_yarn_few_begin_v4(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -1076,7 +1077,7 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1343,7 +1344,7 @@ TARGET_v4 static void softmax_yarn_prepare_v4(const struct call *call, int64_t t
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
@@ -1393,9 +1394,9 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1547,7 +1548,7 @@ TARGET_v4 APART void softmax_yarn_extend_few_begin_v4(const struct call *call, i
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -1624,7 +1625,7 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2442,9 +2443,9 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2658,7 +2659,7 @@ TARGET_v3 APART void softmax_yarn_few_begin_v3(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -2732,7 +2733,7 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2999,7 +3000,7 @@ TARGET_v3 static void softmax_yarn_prepare_v3(const struct call *call, int64_t t
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
@@ -3049,9 +3050,9 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3206,7 +3207,7 @@ TARGET_v3 APART void softmax_yarn_extend_few_begin_v3(const struct call *call, i
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -3283,7 +3284,7 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4085,9 +4086,9 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4300,7 +4301,7 @@ APART void softmax_yarn_few_begin_any(const struct call *call, int64_t task, con
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -4373,7 +4374,7 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4639,7 +4640,7 @@ static void softmax_yarn_prepare_any(const struct call *call, int64_t task, unsi
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
@@ -4689,9 +4690,9 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -4848,7 +4849,7 @@ APART void softmax_yarn_extend_few_begin_any(const struct call *call, int64_t ta
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
@@ -4925,7 +4926,7 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -5399,6 +5400,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_yarn_forward(const struct attn_problem *problem, const struct softmax_yarn_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -5407,6 +5411,7 @@ int softmax_yarn_forward(const struct attn_problem *problem, const struct softma
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 128, 128, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
@@ -5436,6 +5441,7 @@ struct state_header {
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    int64_t key_heads; /* heads of k */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -5460,12 +5466,16 @@ struct places {
 /* The bytes of one row of each array. */
 static const int64_t row_bytes_of[GIVEN] = {128 * (int64_t)sizeof(float), 128 * (int64_t)sizeof(float)};
 
+/* Returns the number of heads of k. */
+static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
+
 /* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
 {
-    const int64_t of_array[GIVEN] = {kv_heads, kv_heads};
+    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
     (void)heads;
     (void)kv_heads;
+    (void)key_heads;
     return of_array[array];
 }
 
@@ -5510,7 +5520,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
         made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
@@ -5597,7 +5607,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 3;
+    header->format = 4;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x565260eb6263d31a);
     header->dtype = ATTN_F32;
@@ -5606,17 +5616,20 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
+    header->key_heads = heads_of_keys(p);
     if (p->capacity < 0) return ATTN_EPROBLEM;
     header->capacity = header->rows = p->capacity;
     header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
+        .key_heads = p->key_heads};
     const int error = attn_problem_check(&cache, 128, 128, NULL);
     if (error) return error;
     /* 64 bytes for the alignment of each array */
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
+            header->key_heads));
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
@@ -5637,7 +5650,8 @@ static struct places places_in(void *state, const struct state_header *header, c
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
         const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
+            64);
     }
     return places;
 }
@@ -5754,7 +5768,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
                 (size_t)((s.length - s.first) * row_bytes_of[a] + before));
@@ -5851,7 +5865,8 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     set_rows(&keys, from);
     keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads;
+    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
+    keys.sharing = 1;
     keys.p.n_q = n;
     keys.p.n_k = length + n;
     if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
@@ -5941,6 +5956,7 @@ int softmax_yarn_extend(const struct attn_problem *problem, const struct softmax
     int error = attn_problem_check(&new_tokens, 128, 128, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */

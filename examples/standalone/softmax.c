@@ -60,8 +60,9 @@ extern int softmax_is_gnu_c;
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads, or
-                             query_start is out of range. With 'delta', heads must equal kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
+                             key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
+                             kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -126,8 +127,11 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        a kernel of f64. Its strides are `statistics_at`. Each row has one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
-                       by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind;    /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
+                          by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t key_heads; /* the number of heads of q and k, if they have fewer heads than v. 0 means H and G heads.
+                          Otherwise H must equal G and be a multiple of it: head h of v and out uses head
+                          h / (H / key_heads) of q and k. dq and dk are sums over these heads */
     const int64_t *query_start; /* [batch]: the position of each sequence's first query, from -2^31 to 2^31, or NULL
                                    for n_k - n_q. Backward needs the positions of forward. It must be NULL for
                                    NAME_extend, because a state knows its positions */
@@ -330,17 +334,22 @@ static __attribute__((unused)) int attn_problem_check(const struct attn_problem 
     struct attn_problem p = *problem;
     if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
     if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
+    if (p.key_heads < 0 || (p.key_heads > 0 && (p.heads != p.kv_heads || p.heads % p.key_heads != 0)))
+        return ATTN_EPROBLEM;
+    const int64_t of_q = p.key_heads ? p.key_heads : p.heads, of_k = p.key_heads ? p.key_heads : p.kv_heads;
     const struct {
         struct attn_strides *strides;
-        bool of_queries, written;
-        int64_t dim;
-    } array[] = {{&p.q, true, false, head_dim},   {&p.k, false, false, head_dim},    {&p.v, false, false, value_dim},
-                 {&p.out, true, true, value_dim}, {&p.dout, true, false, value_dim}, {&p.dq, true, true, head_dim},
-                 {&p.dk, false, true, head_dim},  {&p.dv, false, true, value_dim}};
+        int64_t heads, rows, dim;
+        bool written;
+    } array[] = {
+        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, head_dim, false},
+        {&p.v, p.kv_heads, p.n_k, value_dim, false}, {&p.out, p.heads, p.n_q, value_dim, true},
+        {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
+        {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
+    };
     int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p.batch, array[a].of_queries ? p.heads : p.kv_heads,
-                              array[a].of_queries ? p.n_q : p.n_k, array[a].dim, array[a].written);
+        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written);
     if (!error && filled) *filled = p;
     return error;
 }
@@ -426,6 +435,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -1043,9 +1053,9 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -1179,7 +1189,7 @@ TARGET_v4 APART void softmax_few_begin_v4(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -1241,7 +1251,7 @@ TARGET_v4 APART void softmax_few_keys_v4(const struct call *call, int64_t task, 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2016,9 +2026,9 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2155,7 +2165,7 @@ TARGET_v3 APART void softmax_few_begin_v3(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -2217,7 +2227,7 @@ TARGET_v3 APART void softmax_few_keys_v3(const struct call *call, int64_t task, 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -2976,9 +2986,9 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3116,7 +3126,7 @@ APART void softmax_few_begin_any(const struct call *call, int64_t task, const st
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
@@ -3176,7 +3186,7 @@ APART void softmax_few_keys_any(const struct call *call, int64_t task, const str
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
@@ -3648,6 +3658,9 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
 int softmax_forward(const struct attn_problem *problem, const struct softmax_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -3656,6 +3669,7 @@ int softmax_forward(const struct attn_problem *problem, const struct softmax_par
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     const int error = attn_problem_check(problem, 64, 64, &call.p);
     if (error) return error;
+    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -13,8 +13,9 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads, or
-                             query_start is out of range. With 'delta', heads must equal kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
+                             key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
+                             kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -79,8 +80,11 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        a kernel of f64. Its strides are `statistics_at`. Each row has one element. */
     void *statistics;
     struct attn_strides statistics_at;
-    int64_t rewind; /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
-                       by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t rewind;    /* used by a state: NAME_state_truncate can always go back by this number of tokens, for example
+                          by the tokens of a draft. The state then also stores earlier sums, or more keys and values */
+    int64_t key_heads; /* the number of heads of q and k, if they have fewer heads than v. 0 means H and G heads.
+                          Otherwise H must equal G and be a multiple of it: head h of v and out uses head
+                          h / (H / key_heads) of q and k. dq and dk are sums over these heads */
     const int64_t *query_start; /* [batch]: the position of each sequence's first query, from -2^31 to 2^31, or NULL
                                    for n_k - n_q. Backward needs the positions of forward. It must be NULL for
                                    NAME_extend, because a state knows its positions */
