@@ -46,7 +46,7 @@ def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[st
     given: dict[str, Any] = {p.name: None if value is None else value.detach()
                              for p, value in zip(kernel.parameters, parameters)}
     for p, table in zip(kernel.parameters, parameters[len(kernel.parameters):]):
-        if table is not None:
+        if table is not None and table.numel():
             given[p.name] = MaskTiles(given[p.name], table)
     if len(parameters) == 2 * len(kernel.parameters) + 1:
         given["query_start"] = parameters[-1]
@@ -63,7 +63,8 @@ def _with_start(kernel: Kernel, parameters: Sequence[Any], start: Any, batch: in
     positions = positions.to(torch.int64)
     if positions.dim() == 0:
         positions = positions.expand(batch)
-    return [*parameters, *[None] * (2 * len(kernel.parameters) - len(parameters)), positions.contiguous()]
+    none = torch.empty(0, dtype=torch.uint8, device="cpu")  # autograd takes a list with None for no list of tensors
+    return [*parameters, *[none] * (2 * len(kernel.parameters) - len(parameters)), positions.contiguous()]
 
 
 def _with_tables(parameters: Sequence[Any]) -> list[Any]:
@@ -169,7 +170,7 @@ def _differentiate(ctx: Any, dout: Tensor, _: Any) -> Tuple[Any, ...]:
     by_parameter: List[Optional[Tensor]] = [None] * len(parameters)
     for number, gradient in zip(learned, gradients[3:]):
         by_parameter[number] = gradient
-    return None, *gradients[:3], by_parameter, None, None, None
+    return None, *gradients[:3], by_parameter if isinstance(needs[4], (list, tuple)) else None, None, None, None
 
 
 def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: List[Tensor]) -> None:
