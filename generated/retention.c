@@ -639,6 +639,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
     float *const k_tile = (float *)(void *)(work + 245760); /* [d: 64, j: 96] */
+    float *const of_difference = (float *)(void *)(work + 12288); /* [difference_144: 144] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
         float *const query = all_query + (i0 - i_block) / 32 * 2048;
@@ -712,14 +713,21 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-            /* score = score * exp2((((i + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
-               * 1.442695f)) */
+            /* of_difference = exp2(((((difference_144 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 - exp2((-5
+               - ((g * members) + m))  ... */
+            const int64_t t_6 = i0 - j1;
             const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_6 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+            for (int64_t difference_144 = 0; difference_144 < 144; difference_144 += 16) {
+                store_v4(of_difference + difference_144, exp2_v4((__builtin_convertvector((((difference_144 + lane_v4) +
+                    t_6) + query_start) + 1, vec_v4) * 1.0f) * (float)t_7));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(((t_6 - (float)j) * 1.0f) *
-                        (float)t_7));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) -
+                            (j0 + j) - (i0 - j1) - 1)));
+                    }
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -922,6 +930,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    float *const of_difference = (float *)(void *)(part->work + 4096); /* [difference_80: 80] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
         ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -1001,14 +1010,21 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
             dot5_v4(round_up(i1 - i0, 16), j1 - j0, key_features_3, query_features, score);
-            /* score = score * exp2(((i + query_start) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
-               1.442695f)) */
+            /* of_difference = exp2((((difference_80 + (lo() - hi())) + query_start) + 1) * (log(1 - exp2((-5 - ((g *
+               members) + m)) * 1.0f)) * ... */
+            const int64_t t_23 = i0 - j1;
             const double t_24 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_23 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+            for (int64_t difference_80 = 0; difference_80 < 80; difference_80 += 16) {
+                store_v4(of_difference + difference_80, exp2_v4(__builtin_convertvector((((difference_80 + lane_v4) +
+                    t_23) + query_start) + 1, vec_v4) * (float)t_24));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_23 - (float)j) *
-                        (float)t_24));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) -
+                            (j0 + j) - (i0 - j1) - 1)));
+                    }
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -1801,6 +1817,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
     float *const k_tile = (float *)(void *)(work + 245760); /* [d: 64, j: 96] */
+    float *const of_difference = (float *)(void *)(work + 6144); /* [difference_120: 120] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
         float *const query = all_query + (i0 - i_block) / 16 * 1024;
@@ -1874,14 +1891,21 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-            /* score = score * exp2((((i + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
-               * 1.442695f)) */
+            /* of_difference = exp2(((((difference_120 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 - exp2((-5
+               - ((g * members) + m))  ... */
+            const int64_t t_6 = i0 - j1;
             const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_6 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+            for (int64_t difference_120 = 0; difference_120 < 120; difference_120 += 8) {
+                store_v3(of_difference + difference_120, exp2_v3((__builtin_convertvector((((difference_120 + lane_v3) +
+                    t_6) + query_start) + 1, vec_v3) * 1.0f) * (float)t_7));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * exp2_v3(((t_6 - (float)j) * 1.0f) *
-                        (float)t_7));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * load_v3(of_difference + ((i0 + i) -
+                            (j0 + j) - (i0 - j1) - 1)));
+                    }
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2084,6 +2108,7 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    float *const of_difference = (float *)(void *)(part->work + 4096); /* [difference_72: 72] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
         ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -2163,14 +2188,21 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
             dot5_v3(round_up(i1 - i0, 8), j1 - j0, key_features_3, query_features, score);
-            /* score = score * exp2(((i + query_start) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
-               1.442695f)) */
+            /* of_difference = exp2((((difference_72 + (lo() - hi())) + query_start) + 1) * (log(1 - exp2((-5 - ((g *
+               members) + m)) * 1.0f)) * ... */
+            const int64_t t_23 = i0 - j1;
             const double t_24 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_23 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+            for (int64_t difference_72 = 0; difference_72 < 72; difference_72 += 8) {
+                store_v3(of_difference + difference_72, exp2_v3(__builtin_convertvector((((difference_72 + lane_v3) +
+                    t_23) + query_start) + 1, vec_v3) * (float)t_24));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_23 - (float)j) *
-                        (float)t_24));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * load_v3(of_difference + ((i0 + i) -
+                            (j0 + j) - (i0 - j1) - 1)));
+                    }
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -2952,6 +2984,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
     float *const k_tile = (float *)(void *)(work + 147456); /* [d: 64, j: 96] */
+    float *const of_difference = (float *)(void *)(work + 6144); /* [difference_116: 116] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
         float *const query = all_query + (i0 - i_block) / 16 * 1024;
@@ -3025,14 +3058,21 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
-            /* score = score * exp2((((i + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
-               * 1.442695f)) */
+            /* of_difference = exp2(((((difference_116 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 - exp2((-5
+               - ((g * members) + m))  ... */
+            const int64_t t_6 = i0 - j1;
             const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_6 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+            for (int64_t difference_116 = 0; difference_116 < 116; difference_116 += 4) {
+                store_any(of_difference + difference_116, exp2_any((__builtin_convertvector((((difference_116 +
+                    lane_any) + t_6) + query_start) + 1, vec_any) * 1.0f) * (float)t_7));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, load_any(score + j * 16 + i) * exp2_any(((t_6 - (float)j) * 1.0f) *
-                        (float)t_7));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) * load_any(of_difference + ((i0 + i)
+                            - (j0 + j) - (i0 - j1) - 1)));
+                    }
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3233,6 +3273,7 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    float *const of_difference = (float *)(void *)(part->work + 4096); /* [difference_68: 68] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
         ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -3312,14 +3353,21 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
             dot5_any(round_up(i1 - i0, 4), j1 - j0, key_features_3, query_features, score);
-            /* score = score * exp2(((i + query_start) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
-               1.442695f)) */
+            /* of_difference = exp2((((difference_68 + (lo() - hi())) + query_start) + 1) * (log(1 - exp2((-5 - ((g *
+               members) + m)) * 1.0f)) * ... */
+            const int64_t t_23 = i0 - j1;
             const double t_24 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_23 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+            for (int64_t difference_68 = 0; difference_68 < 68; difference_68 += 4) {
+                store_any(of_difference + difference_68, exp2_any(__builtin_convertvector((((difference_68 + lane_any) +
+                    t_23) + query_start) + 1, vec_any) * (float)t_24));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_23 - (float)j) *
-                        (float)t_24));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(score + j * 32 + i, load_any(score + j * 32 + i) * load_any(of_difference + ((i0 + i)
+                            - (j0 + j) - (i0 - j1) - 1)));
+                    }
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */

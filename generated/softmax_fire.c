@@ -35,11 +35,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -816,6 +816,7 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_368: 368] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -847,12 +848,19 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* of_difference = log1p(abs(c) * ((((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+        const float t_0 = fabsf(c_array[0]);
+        const int64_t t_1 = i0 - j1;
+        for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
+            store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((difference_368 +
+                lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
+        }
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset_array[0] * 1.442695f;
-        const float w2_array_1 = w2_array[0];
-        const float w1_array_2 = w1_array[0];
-        const float t_3 = fabsf(c_array[0]);
+           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+        const float t_2 = offset_array[0] * 1.442695f;
+        const float w2_array_3 = w2_array[0];
+        const float w1_array_4 = w1_array[0];
+        const float t_6 = fabsf(c_array[0]);
         const float t_7 = fabsf(threshold_array[0]);
         const float shift_array_9 = shift_array[0];
         const float w2_array_10 = w2_array[1 * w2_array_stride_1];
@@ -865,17 +873,17 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         const float w1_array_17 = w1_array[3 * w1_array_stride_0];
         const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
-            const vec_v4 t_5 = __builtin_convertvector(t_4 - j0, vec_v4);
-            const vec_v4 t_8 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_7), __builtin_convertvector(t_4, vec_v4)));
+            const vec_v4 t_8 = log1p_v4(t_6 * max_nan_v4(splat_v4(t_7),
+                __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 - (float)j) * 1.0f));
-                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
-                    ((w2_array_10 * max_nan_v4(splat_v4((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
-                    1.442695f)) + ((w2_array_13 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
+                const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_2) + ((w2_array_3 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
+                    1.442695f)) + ((w2_array_10 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
+                    1.442695f)) + ((w2_array_16 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1345,6 +1353,7 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_368: 368] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1367,12 +1376,19 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* of_difference = log1p(abs(c) * ((((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+        const float t_0 = fabsf(c_array[0]);
+        const int64_t t_1 = i0 - j1;
+        for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
+            store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((difference_368 +
+                lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
+        }
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset_array[0] * 1.442695f;
-        const float w2_array_1 = w2_array[0];
-        const float w1_array_2 = w1_array[0];
-        const float t_3 = fabsf(c_array[0]);
+           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+        const float t_2 = offset_array[0] * 1.442695f;
+        const float w2_array_3 = w2_array[0];
+        const float w1_array_4 = w1_array[0];
+        const float t_6 = fabsf(c_array[0]);
         const float t_7 = fabsf(threshold_array[0]);
         const float shift_array_9 = shift_array[0];
         const float w2_array_10 = w2_array[1 * w2_array_stride_1];
@@ -1385,17 +1401,17 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         const float w1_array_17 = w1_array[3 * w1_array_stride_0];
         const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
-            const vec_v4 t_5 = __builtin_convertvector(t_4 - j0, vec_v4);
-            const vec_v4 t_8 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_7), __builtin_convertvector(t_4, vec_v4)));
+            const vec_v4 t_8 = log1p_v4(t_6 * max_nan_v4(splat_v4(t_7),
+                __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 - (float)j) * 1.0f));
-                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
-                    ((w2_array_10 * max_nan_v4(splat_v4((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
-                    1.442695f)) + ((w2_array_13 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
+                const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_2) + ((w2_array_3 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
+                    1.442695f)) + ((w2_array_10 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
+                    max_nan_v4(splat_v4((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
+                    1.442695f)) + ((w2_array_16 * max_nan_v4(splat_v4((float)0),
+                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1647,6 +1663,12 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
+    float *const of_difference = (float *)(void *)(work + 294912); /* [difference_224: 224] */
+    float *const of_difference_2 = (float *)(void *)(work + 295808); /* [difference_224: 224] */
+    float *const of_difference_3 = (float *)(void *)(work + 589824); /* [difference_224: 224] */
+    float *const of_difference_4 = (float *)(void *)(work + 590720); /* [difference_224: 224] */
+    float *const of_difference_5 = (float *)(void *)(work + 591616); /* [difference_224: 224] */
+    float *const of_difference_6 = (float *)(void *)(work + 702336); /* [difference_224: 224] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -1792,155 +1814,218 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
+                /* of_difference = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+                const float t_0 = fabsf(c_array[0]);
+                const int64_t t_1 = i0 - j1;
+                for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                    store_v4(of_difference + difference_224, log1p_v4(t_0 * (__builtin_convertvector((((difference_224 +
+                        lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
+                }
+                if (partial_9) {
+                    /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_224 + (lo() - hi())) +
+                       query_start) + 1)) / (1.0f + (abs(c) * ( ... */
+                    const float c_array_2 = c_array[0];
+                    const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
+                    const int64_t t_4 = i0 - j1;
+                    const float t_6 = fabsf(c_array_2);
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        const ints_v4 t_5 = (((difference_224 + lane_v4) + t_4) + query_start) + 1;
+                        store_v4(of_difference_2 + difference_224, (t_3 * __builtin_convertvector(t_5,
+                            vec_v4)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_v4) * 1.0f))));
+                    }
+                }
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
-                const float t_1 = offset_array[0] * 1.442695f;
-                const float w2_array_2 = w2_array[0];
-                const float w1_array_3 = w1_array[0];
-                const float c_array_4 = c_array[0];
-                const float t_5 = fabsf(c_array_4);
-                const float threshold_array_10 = threshold_array[0];
-                const float t_11 = fabsf(threshold_array_10);
-                const float shift_array_16 = shift_array[0];
-                const float w2_array_19 = w2_array[1 * w2_array_stride_1];
-                const float w1_array_20 = w1_array[1 * w1_array_stride_0];
-                const float shift_array_22 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_24 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_25 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_27 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_29 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_30 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_32 = shift_array[3 * shift_array_stride_0];
-                const float t_40 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_48 = (threshold_array_10 < 0.0f) ? (-1.0f) : 1.0f;
+                   ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+                const float t_8 = offset_array[0] * 1.442695f;
+                const float w2_array_9 = w2_array[0];
+                const float w1_array_10 = w1_array[0];
+                const float c_array_12 = c_array[0];
+                const float t_13 = fabsf(c_array_12);
+                const float threshold_array_14 = threshold_array[0];
+                const float t_15 = fabsf(threshold_array_14);
+                const float shift_array_21 = shift_array[0];
+                const float w2_array_24 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_25 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_27 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_29 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_30 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_32 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_34 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_35 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_37 = shift_array[3 * shift_array_stride_0];
+                const float t_46 = (c_array_12 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_52 = (threshold_array_14 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
-                    const vec_v4 t_7 = __builtin_convertvector(t_6 - j0, vec_v4);
-                    const vec_v4 t_12 = max_nan_v4(splat_v4(t_11), __builtin_convertvector(t_6, vec_v4));
-                    const vec_v4 t_13 = t_5 * t_12;
-                    const vec_v4 t_14 = log1p_v4(t_13);
-                    const vec_v4 saved_0_tile_34 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_37 = load_v4(row_0_tile + i);
-                    const vec_v4 t_41 = __builtin_convertvector(t_6 - j0, vec_v4);
-                    const vec_v4 t_43 = 1.0f + t_13;
-                    const vec_v4 t_44 = (t_40 * t_12) / t_43;
-                    const vec_v4 t_49 = (t_5 * pick_v4(t_11 < __builtin_convertvector(t_6, vec_v4), splat_v4(0.0f),
-                        splat_v4(t_48))) / t_43;
+                    const ints_v4 t_16 = (i0 + i + lane_v4) + query_start;
+                    const vec_v4 t_17 = max_nan_v4(splat_v4(t_15), __builtin_convertvector(t_16, vec_v4));
+                    const vec_v4 t_18 = t_13 * t_17;
+                    const vec_v4 t_19 = log1p_v4(t_18);
+                    const vec_v4 saved_0_tile_39 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_42 = load_v4(row_0_tile + i);
+                    const vec_v4 t_47 = 1.0f + t_18;
+                    const vec_v4 t_48 = (t_46 * t_17) / t_47;
+                    const vec_v4 t_53 = (t_13 * pick_v4(t_15 < __builtin_convertvector(t_16, vec_v4), splat_v4(0.0f),
+                        splat_v4(t_52))) / t_47;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_8 = t_5 * ((t_7 - (float)j) * 1.0f);
-                        const vec_v4 t_9 = log1p_v4(t_8);
-                        const vec_v4 t_15 = (w1_array_3 * t_9) / t_14;
-                        const vec_v4 t_17 = t_15 + shift_array_16;
-                        const vec_v4 t_18 = max_nan_v4(splat_v4((float)0), t_17);
-                        const vec_v4 t_21 = (w1_array_20 * t_9) / t_14;
-                        const vec_v4 t_23 = t_21 + shift_array_22;
-                        const vec_v4 t_26 = (w1_array_25 * t_9) / t_14;
+                        const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                        const vec_v4 of_difference_11 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                        const vec_v4 t_20 = (w1_array_10 * of_difference_11) / t_19;
+                        const vec_v4 t_22 = t_20 + shift_array_21;
+                        const vec_v4 t_23 = max_nan_v4(splat_v4((float)0), t_22);
+                        const vec_v4 t_26 = (w1_array_25 * of_difference_11) / t_19;
                         const vec_v4 t_28 = t_26 + shift_array_27;
-                        const vec_v4 t_31 = (w1_array_30 * t_9) / t_14;
+                        const vec_v4 t_31 = (w1_array_30 * of_difference_11) / t_19;
                         const vec_v4 t_33 = t_31 + shift_array_32;
-                        const vec_v4 score_new35 = exp2_v4((((((score_0 + t_1) + ((w2_array_2 * t_18) * 1.442695f)) +
-                            ((w2_array_19 * max_nan_v4(splat_v4((float)0), t_23)) * 1.442695f)) + ((w2_array_24 *
-                            max_nan_v4(splat_v4((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
-                            max_nan_v4(splat_v4((float)0), t_33)) * 1.442695f)) - saved_0_tile_34);
-                        store_v4(score + j * 64 + i, score_new35);
-                        const vec_v4 score_2_36 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new38 = score_2_36 + row_0_tile_37;
-                        store_v4(score_2 + j * 64 + i, score_2_new38);
-                        store_v4(weight_3 + j * 64 + i, score_2_new38 * (score_new35 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new38 * score_new35);
-                        store_v4(weight_5 + j * 64 + i, score_2_new38 * (score_new35 * t_18));
-                        const mask_v4 t_39 = (float)0 < t_17;
-                        store_v4(weight_6 + j * 64 + i, score_2_new38 * (score_new35 * (w2_array_2 * pick_v4(t_39,
-                            t_9 / t_14, splat_v4(0.0f)))));
-                        const vec_v4 t_42 = (t_40 * (t_41 - (float)j)) / (1.0f + t_8);
-                        const mask_v4 t_45 = (float)0 < t_23;
-                        const mask_v4 t_46 = (float)0 < t_28;
-                        const mask_v4 t_47 = (float)0 < t_33;
-                        store_v4(weight_7 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v4(t_39,
-                            ((w1_array_3 * t_42) - (t_15 * t_44)) / t_14, splat_v4(0.0f))) + (w2_array_19 *
-                            pick_v4(t_45, ((w1_array_20 * t_42) - (t_21 * t_44)) / t_14,
-                            splat_v4(0.0f)))) + (w2_array_24 * pick_v4(t_46,
-                            ((w1_array_25 * t_42) - (t_26 * t_44)) / t_14, splat_v4(0.0f)))) + (w2_array_29 *
-                            pick_v4(t_47, ((w1_array_30 * t_42) - (t_31 * t_44)) / t_14, splat_v4(0.0f))))));
-                        store_v4(weight_8 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v4(t_39,
-                            (-(t_15 * t_49)) / t_14, splat_v4(0.0f))) + (w2_array_19 * pick_v4(t_45,
-                            (-(t_21 * t_49)) / t_14, splat_v4(0.0f)))) + (w2_array_24 * pick_v4(t_46,
-                            (-(t_26 * t_49)) / t_14, splat_v4(0.0f)))) + (w2_array_29 * pick_v4(t_47,
-                            (-(t_31 * t_49)) / t_14, splat_v4(0.0f))))));
+                        const vec_v4 t_36 = (w1_array_35 * of_difference_11) / t_19;
+                        const vec_v4 t_38 = t_36 + shift_array_37;
+                        const vec_v4 score_new40 = exp2_v4((((((score_7 + t_8) + ((w2_array_9 * t_23) * 1.442695f)) +
+                            ((w2_array_24 * max_nan_v4(splat_v4((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
+                            max_nan_v4(splat_v4((float)0), t_33)) * 1.442695f)) + ((w2_array_34 *
+                            max_nan_v4(splat_v4((float)0), t_38)) * 1.442695f)) - saved_0_tile_39);
+                        store_v4(score + j * 64 + i, score_new40);
+                        const vec_v4 score_2_41 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new43 = score_2_41 + row_0_tile_42;
+                        store_v4(score_2 + j * 64 + i, score_2_new43);
+                        store_v4(weight_3 + j * 64 + i, score_2_new43 * (score_new40 * 0.125f));
+                        store_v4(weight_4 + j * 64 + i, score_2_new43 * score_new40);
+                        store_v4(weight_5 + j * 64 + i, score_2_new43 * (score_new40 * t_23));
+                        const mask_v4 t_44 = (float)0 < t_22;
+                        store_v4(weight_6 + j * 64 + i, score_2_new43 * (score_new40 * (w2_array_9 * pick_v4(t_44,
+                            of_difference_11 / t_19, splat_v4(0.0f)))));
+                        const vec_v4 of_difference_2_45 = load_v4(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                            1));
+                        const mask_v4 t_49 = (float)0 < t_28;
+                        const mask_v4 t_50 = (float)0 < t_33;
+                        const mask_v4 t_51 = (float)0 < t_38;
+                        store_v4(weight_7 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v4(t_44,
+                            ((w1_array_10 * of_difference_2_45) - (t_20 * t_48)) / t_19,
+                            splat_v4(0.0f))) + (w2_array_24 * pick_v4(t_49,
+                            ((w1_array_25 * of_difference_2_45) - (t_26 * t_48)) / t_19,
+                            splat_v4(0.0f)))) + (w2_array_29 * pick_v4(t_50,
+                            ((w1_array_30 * of_difference_2_45) - (t_31 * t_48)) / t_19,
+                            splat_v4(0.0f)))) + (w2_array_34 * pick_v4(t_51,
+                            ((w1_array_35 * of_difference_2_45) - (t_36 * t_48)) / t_19, splat_v4(0.0f))))));
+                        store_v4(weight_8 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v4(t_44,
+                            (-(t_20 * t_53)) / t_19, splat_v4(0.0f))) + (w2_array_24 * pick_v4(t_49,
+                            (-(t_26 * t_53)) / t_19, splat_v4(0.0f)))) + (w2_array_29 * pick_v4(t_50,
+                            (-(t_31 * t_53)) / t_19, splat_v4(0.0f)))) + (w2_array_34 * pick_v4(t_51,
+                            (-(t_36 * t_53)) / t_19, splat_v4(0.0f))))));
+                    }
+                }
+                if (partial_14) {
+                    /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) */
+                    const float w1_array_54 = w1_array[0];
+                    const float t_55 = fabsf(c_array[0]);
+                    const int64_t t_56 = i0 - j1;
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        store_v4(of_difference_3 + difference_224, w1_array_54 * log1p_v4(t_55 *
+                            (__builtin_convertvector((((difference_224 + lane_v4) + t_56) + query_start) + 1,
+                            vec_v4) * 1.0f)));
+                    }
+                }
+                if (partial_3 || partial_7 || partial_13) {
+                    /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) */
+                    const float w1_array_57 = w1_array[1 * w1_array_stride_0];
+                    const float t_58 = fabsf(c_array[0]);
+                    const int64_t t_59 = i0 - j1;
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        store_v4(of_difference_4 + difference_224, w1_array_57 * log1p_v4(t_58 *
+                            (__builtin_convertvector((((difference_224 + lane_v4) + t_59) + query_start) + 1,
+                            vec_v4) * 1.0f)));
+                    }
+                }
+                if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
+                    /* of_difference_5 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_60 = fabsf(c_array[0]);
+                    const int64_t t_61 = i0 - j1;
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        store_v4(of_difference_5 + difference_224, log1p_v4(t_60 *
+                            (__builtin_convertvector((((difference_224 + lane_v4) + t_61) + query_start) + 1,
+                            vec_v4) * 1.0f)));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
-                       1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_array_52 = w2_array[0];
-                    const float w1_array_53 = w1_array[0];
-                    const float t_54 = fabsf(c_array[0]);
-                    const float t_58 = fabsf(threshold_array[0]);
-                    const float shift_array_60 = shift_array[0];
-                    const float w1_array_61 = w1_array[1 * w1_array_stride_0];
-                    const float shift_array_62 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_64 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_67 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_68 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_70 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_72 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_73 = shift_array[3 * shift_array_stride_0];
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))) + shift ... */
+                    const float w2_array_64 = w2_array[0];
+                    const float t_65 = fabsf(c_array[0]);
+                    const float t_66 = fabsf(threshold_array[0]);
+                    const float shift_array_68 = shift_array[0];
+                    const float shift_array_69 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_71 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_75 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_76 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_78 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_80 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_81 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_55 = (i0 + i + lane_v4) + query_start;
-                        const vec_v4 t_56 = __builtin_convertvector(t_55 - j0, vec_v4);
-                        const vec_v4 t_59 = log1p_v4(t_54 * max_nan_v4(splat_v4(t_58), __builtin_convertvector(t_55,
-                            vec_v4)));
+                        const vec_v4 t_67 = log1p_v4(t_65 * max_nan_v4(splat_v4(t_66),
+                            __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_50 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_51 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_57 = log1p_v4(t_54 * ((t_56 - (float)j) * 1.0f));
-                            store_v4(weight_9 + j * 64 + i, score_2_50 * (score_51 * (w2_array_52 * pick_v4((float)0 <
-                                (((w1_array_53 * t_57) / t_59) + shift_array_60), splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_63 = ((w1_array_61 * t_57) / t_59) + shift_array_62;
-                            store_v4(weight_10 + j * 64 + i, score_2_50 * (score_51 * max_nan_v4(splat_v4((float)0),
-                                t_63)));
-                            const mask_v4 t_65 = (float)0 < t_63;
-                            const vec_v4 t_66 = t_57 / t_59;
-                            store_v4(weight_11 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v4(t_65, t_66,
+                            const vec_v4 score_2_62 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_63 = load_v4(score + j * 64 + i);
+                            store_v4(weight_9 + j * 64 + i, score_2_62 * (score_63 * (w2_array_64 * pick_v4((float)0 <
+                                ((load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) / t_67) +
+                                shift_array_68), splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_70 = (load_v4(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) /
+                                t_67) + shift_array_69;
+                            store_v4(weight_10 + j * 64 + i, score_2_62 * (score_63 * max_nan_v4(splat_v4((float)0),
+                                t_70)));
+                            const mask_v4 t_72 = (float)0 < t_70;
+                            const vec_v4 of_difference_5_73 = load_v4(of_difference_5 + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            const vec_v4 t_74 = of_difference_5_73 / t_67;
+                            store_v4(weight_11 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v4(t_72, t_74,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_12 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v4(t_65,
+                            store_v4(weight_12 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v4(t_72,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_69 = ((w1_array_67 * t_57) / t_59) + shift_array_68;
-                            store_v4(weight_13 + j * 64 + i, score_2_50 * (score_51 * max_nan_v4(splat_v4((float)0),
-                                t_69)));
-                            const mask_v4 t_71 = (float)0 < t_69;
-                            store_v4(weight_14 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v4(t_71, t_66,
+                            const vec_v4 t_77 = ((w1_array_75 * of_difference_5_73) / t_67) + shift_array_76;
+                            store_v4(weight_13 + j * 64 + i, score_2_62 * (score_63 * max_nan_v4(splat_v4((float)0),
+                                t_77)));
+                            const mask_v4 t_79 = (float)0 < t_77;
+                            store_v4(weight_14 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v4(t_79, t_74,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_15 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v4(t_71,
+                            store_v4(weight_15 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v4(t_79,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
-                            store_v4(weight_16 + j * 64 + i, score_2_50 * (score_51 * max_nan_v4(splat_v4((float)0),
-                                ((w1_array_72 * t_57) / t_59) + shift_array_73)));
+                            store_v4(weight_16 + j * 64 + i, score_2_62 * (score_63 * max_nan_v4(splat_v4((float)0),
+                                ((w1_array_80 * of_difference_5_73) / t_67) + shift_array_81)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
-                       1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_array_76 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_77 = w1_array[3 * w1_array_stride_0];
-                    const float t_78 = fabsf(c_array[0]);
-                    const float t_82 = fabsf(threshold_array[0]);
-                    const float shift_array_84 = shift_array[3 * shift_array_stride_0];
+                    /* of_difference_6 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_82 = fabsf(c_array[0]);
+                    const int64_t t_83 = i0 - j1;
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        store_v4(of_difference_6 + difference_224, log1p_v4(t_82 *
+                            (__builtin_convertvector((((difference_224 + lane_v4) + t_83) + query_start) + 1,
+                            vec_v4) * 1.0f)));
+                    }
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * of_difference_6) / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))) ... */
+                    const float w2_array_86 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_87 = w1_array[3 * w1_array_stride_0];
+                    const float t_89 = fabsf(c_array[0]);
+                    const float t_90 = fabsf(threshold_array[0]);
+                    const float shift_array_92 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_79 = (i0 + i + lane_v4) + query_start;
-                        const vec_v4 t_80 = __builtin_convertvector(t_79 - j0, vec_v4);
-                        const vec_v4 t_83 = log1p_v4(t_78 * max_nan_v4(splat_v4(t_82), __builtin_convertvector(t_79,
-                            vec_v4)));
+                        const vec_v4 t_91 = log1p_v4(t_89 * max_nan_v4(splat_v4(t_90),
+                            __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_74 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_75 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_81 = log1p_v4(t_78 * ((t_80 - (float)j) * 1.0f));
-                            const mask_v4 t_85 = (float)0 < (((w1_array_77 * t_81) / t_83) + shift_array_84);
-                            store_v4(weight_17 + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v4(t_85,
-                                t_81 / t_83, splat_v4(0.0f)))));
-                            store_v4(score + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v4(t_85,
+                            const vec_v4 score_2_84 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_85 = load_v4(score + j * 64 + i);
+                            const vec_v4 of_difference_6_88 = load_v4(of_difference_6 + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            const mask_v4 t_93 = (float)0 < (((w1_array_87 * of_difference_6_88) / t_91) +
+                                shift_array_92);
+                            store_v4(weight_17 + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v4(t_93,
+                                of_difference_6_88 / t_91, splat_v4(0.0f)))));
+                            store_v4(score + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v4(t_93,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
                         }
                     }
@@ -1949,9 +2034,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_86 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_94 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_86,
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_94,
                                     mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1981,9 +2066,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_0) {
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_87 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_95 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_87,
+                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_95,
                                     mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2010,9 +2095,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_1) {
                         /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_88 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_96 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_88,
+                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_96,
                                     mask_v4), load_v4(weight_16 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2039,9 +2124,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_2) {
                         /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_89 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_97 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_89,
+                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_97,
                                     mask_v4), load_v4(weight_13 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2068,9 +2153,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_3) {
                         /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_90 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_98 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_90,
+                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_98,
                                     mask_v4), load_v4(weight_10 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2097,9 +2182,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_4) {
                         /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_91 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_99 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_91,
+                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_99,
                                     mask_v4), load_v4(weight_5 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2126,9 +2211,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_5) {
                         /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_92 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_100 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_92,
+                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_100,
                                     mask_v4), load_v4(weight_17 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2155,9 +2240,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_6) {
                         /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_93 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_101 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_93,
+                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_101,
                                     mask_v4), load_v4(weight_14 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2184,9 +2269,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_7) {
                         /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_94 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_102 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_94,
+                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_102,
                                     mask_v4), load_v4(weight_11 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2213,9 +2298,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_8) {
                         /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_95 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_103 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_95,
+                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_103,
                                     mask_v4), load_v4(weight_6 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2242,9 +2327,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_9) {
                         /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_96 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_104 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_96,
+                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_104,
                                     mask_v4), load_v4(weight_7 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2271,9 +2356,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_10) {
                         /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_97 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_105 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_97,
+                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_105,
                                     mask_v4), load_v4(weight_8 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2300,10 +2385,10 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_11) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_98 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_106 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_98, mask_v4),
-                                    load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_106,
+                                    mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2329,9 +2414,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_12) {
                         /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_99 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_107 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_99,
+                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_107,
                                     mask_v4), load_v4(weight_15 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2358,9 +2443,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_13) {
                         /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_100 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_108 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_100,
+                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_108,
                                     mask_v4), load_v4(weight_12 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2387,9 +2472,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_14) {
                         /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_101 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_109 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_101,
+                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_109,
                                     mask_v4), load_v4(weight_9 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2428,8 +2513,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_102 = load_v4(row_sum + i);
-                        const vec_v4 term = row_sum_102;
+                        const vec_v4 row_sum_110 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_110;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2444,8 +2529,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_2_103 = load_v4(row_sum_2 + i);
-                        const vec_v4 term = row_sum_2_103;
+                        const vec_v4 row_sum_2_111 = load_v4(row_sum_2 + i);
+                        const vec_v4 term = row_sum_2_111;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2460,8 +2545,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_3_104 = load_v4(row_sum_3 + i);
-                        const vec_v4 term = row_sum_3_104;
+                        const vec_v4 row_sum_3_112 = load_v4(row_sum_3 + i);
+                        const vec_v4 term = row_sum_3_112;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2476,8 +2561,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_4_105 = load_v4(row_sum_4 + i);
-                        const vec_v4 term = row_sum_4_105;
+                        const vec_v4 row_sum_4_113 = load_v4(row_sum_4 + i);
+                        const vec_v4 term = row_sum_4_113;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2492,8 +2577,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_5_106 = load_v4(row_sum_5 + i);
-                        const vec_v4 term = row_sum_5_106;
+                        const vec_v4 row_sum_5_114 = load_v4(row_sum_5 + i);
+                        const vec_v4 term = row_sum_5_114;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2508,8 +2593,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_6_107 = load_v4(row_sum_6 + i);
-                        const vec_v4 term = row_sum_6_107;
+                        const vec_v4 row_sum_6_115 = load_v4(row_sum_6 + i);
+                        const vec_v4 term = row_sum_6_115;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2524,8 +2609,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_7_108 = load_v4(row_sum_7 + i);
-                        const vec_v4 term = row_sum_7_108;
+                        const vec_v4 row_sum_7_116 = load_v4(row_sum_7 + i);
+                        const vec_v4 term = row_sum_7_116;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2540,8 +2625,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_8_109 = load_v4(row_sum_8 + i);
-                        const vec_v4 term = row_sum_8_109;
+                        const vec_v4 row_sum_8_117 = load_v4(row_sum_8 + i);
+                        const vec_v4 term = row_sum_8_117;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2556,8 +2641,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_9_110 = load_v4(row_sum_9 + i);
-                        const vec_v4 term = row_sum_9_110;
+                        const vec_v4 row_sum_9_118 = load_v4(row_sum_9 + i);
+                        const vec_v4 term = row_sum_9_118;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2572,8 +2657,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_10_111 = load_v4(row_sum_10 + i);
-                        const vec_v4 term = row_sum_10_111;
+                        const vec_v4 row_sum_10_119 = load_v4(row_sum_10 + i);
+                        const vec_v4 term = row_sum_10_119;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2588,8 +2673,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_11_112 = load_v4(row_sum_11 + i);
-                        const vec_v4 term = row_sum_11_112;
+                        const vec_v4 row_sum_11_120 = load_v4(row_sum_11 + i);
+                        const vec_v4 term = row_sum_11_120;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2604,8 +2689,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_12_113 = load_v4(row_sum_12 + i);
-                        const vec_v4 term = row_sum_12_113;
+                        const vec_v4 row_sum_12_121 = load_v4(row_sum_12 + i);
+                        const vec_v4 term = row_sum_12_121;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2620,8 +2705,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_13_114 = load_v4(row_sum_13 + i);
-                        const vec_v4 term = row_sum_13_114;
+                        const vec_v4 row_sum_13_122 = load_v4(row_sum_13 + i);
+                        const vec_v4 term = row_sum_13_122;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2636,8 +2721,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_14_115 = load_v4(row_sum_14 + i);
-                        const vec_v4 term = row_sum_14_115;
+                        const vec_v4 row_sum_14_123 = load_v4(row_sum_14 + i);
+                        const vec_v4 term = row_sum_14_123;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2652,8 +2737,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_15_116 = load_v4(row_sum_15 + i);
-                        const vec_v4 term = row_sum_15_116;
+                        const vec_v4 row_sum_15_124 = load_v4(row_sum_15 + i);
+                        const vec_v4 term = row_sum_15_124;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2795,6 +2880,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_368: 368] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -2837,46 +2923,51 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
+            /* of_difference = log1p(abs(c) * (((query_start - (difference_368 + (lo() - hi()))) + -1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = j0 - i1;
+            for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
+                store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((query_start -
+                    ((difference_368 + lane_v4) + t_1)) + (-1), vec_v4) * 1.0f)));
+            }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
-            const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
-            const float w2_array_1 = w2_array[m * w2_array_stride_0];
-            const float w1_array_2 = w1_array[0];
-            const float t_3 = fabsf(c_array[0]);
-            const int64_t t_4 = i0 + query_start;
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+            const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
+            const float w2_array_3 = w2_array[m * w2_array_stride_0];
+            const float w1_array_4 = w1_array[0];
+            const float t_6 = fabsf(c_array[0]);
             const float t_7 = fabsf(threshold_array[0]);
-            const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
-            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_10 = shift_array[0];
+            const float w2_array_11 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
+            const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_14 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
+            const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_17 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
+            const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[3 * shift_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 + (float)i) * 1.0f));
-                    const int64_t t_8 = (i0 + i) + query_start;
-                    const float t_9 = (float)t_8;
-                    const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
-                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_0) + ((w2_array_1 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_2 * t_6) / t_10) + shift_array_11)) * 1.442695f)) +
-                        ((w2_array_12 * max_nan_v4(splat_v4((float)0), ((w1_array_13 * t_6) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_16 * t_6) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_19 * t_6) / t_10) + shift_array_20)) * 1.442695f)) -
-                        (saved_0[m * saved_0_head + (i0 + i)])));
+                    const vec_v4 of_difference_5 = load_v4(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
+                    const float t_8 = (float)((i0 + i) + query_start);
+                    const float t_9 = log1pf(t_6 * (t_7 > t_8 || t_7 != t_7 ? t_7 : t_8));
+                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_2) + ((w2_array_3 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_4 * of_difference_5) / t_9) + shift_array_10)) *
+                        1.442695f)) + ((w2_array_11 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_12 * of_difference_5) / t_9) + shift_array_13)) * 1.442695f)) + ((w2_array_14 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_15 * of_difference_5) / t_9) + shift_array_16)) *
+                        1.442695f)) + ((w2_array_17 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_18 * of_difference_5) / t_9) + shift_array_19)) * 1.442695f)) - (saved_0[m *
+                        saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_21 = j0 + j + lane_v4;
+                    const ints_v4 t_20 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_21 <= ((i0 + i) + query_start),
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
                             mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
@@ -2890,9 +2981,9 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_22 = (i0 + i) + query_start;
+                        const int64_t t_21 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_22, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_21, mask_v4);
                         }
                         add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
                             in_region, j1 - j0);
@@ -2916,9 +3007,9 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 if (dk) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_23 = j0 + j + lane_v4;
+                        const ints_v4 t_22 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_23 <= ((i0 + i) +
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_22 <= ((i0 + i) +
                                 query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
@@ -2933,9 +3024,9 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + query_start;
+                        const int64_t t_23 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_24, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_23, mask_v4);
                         }
                         add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
                             in_region, j1 - j0);
@@ -4080,6 +4171,7 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_360: 360] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -4111,12 +4203,19 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* of_difference = log1p(abs(c) * ((((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+        const float t_0 = fabsf(c_array[0]);
+        const int64_t t_1 = i0 - j1;
+        for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
+            store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((difference_360 +
+                lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
+        }
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset_array[0] * 1.442695f;
-        const float w2_array_1 = w2_array[0];
-        const float w1_array_2 = w1_array[0];
-        const float t_3 = fabsf(c_array[0]);
+           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+        const float t_2 = offset_array[0] * 1.442695f;
+        const float w2_array_3 = w2_array[0];
+        const float w1_array_4 = w1_array[0];
+        const float t_6 = fabsf(c_array[0]);
         const float t_7 = fabsf(threshold_array[0]);
         const float shift_array_9 = shift_array[0];
         const float w2_array_10 = w2_array[1 * w2_array_stride_1];
@@ -4129,17 +4228,17 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         const float w1_array_17 = w1_array[3 * w1_array_stride_0];
         const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
-            const vec_v3 t_5 = __builtin_convertvector(t_4 - j0, vec_v3);
-            const vec_v3 t_8 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_7), __builtin_convertvector(t_4, vec_v3)));
+            const vec_v3 t_8 = log1p_v3(t_6 * max_nan_v3(splat_v3(t_7),
+                __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 - (float)j) * 1.0f));
-                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
-                    ((w2_array_10 * max_nan_v3(splat_v3((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
-                    1.442695f)) + ((w2_array_13 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
+                const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_2) + ((w2_array_3 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
+                    1.442695f)) + ((w2_array_10 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
+                    1.442695f)) + ((w2_array_16 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -4612,6 +4711,7 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_360: 360] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -4634,12 +4734,19 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* of_difference = log1p(abs(c) * ((((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+        const float t_0 = fabsf(c_array[0]);
+        const int64_t t_1 = i0 - j1;
+        for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
+            store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((difference_360 +
+                lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
+        }
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset_array[0] * 1.442695f;
-        const float w2_array_1 = w2_array[0];
-        const float w1_array_2 = w1_array[0];
-        const float t_3 = fabsf(c_array[0]);
+           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+        const float t_2 = offset_array[0] * 1.442695f;
+        const float w2_array_3 = w2_array[0];
+        const float w1_array_4 = w1_array[0];
+        const float t_6 = fabsf(c_array[0]);
         const float t_7 = fabsf(threshold_array[0]);
         const float shift_array_9 = shift_array[0];
         const float w2_array_10 = w2_array[1 * w2_array_stride_1];
@@ -4652,17 +4759,17 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         const float w1_array_17 = w1_array[3 * w1_array_stride_0];
         const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
-            const vec_v3 t_5 = __builtin_convertvector(t_4 - j0, vec_v3);
-            const vec_v3 t_8 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_7), __builtin_convertvector(t_4, vec_v3)));
+            const vec_v3 t_8 = log1p_v3(t_6 * max_nan_v3(splat_v3(t_7),
+                __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 - (float)j) * 1.0f));
-                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
-                    ((w2_array_10 * max_nan_v3(splat_v3((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
-                    1.442695f)) + ((w2_array_13 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
+                const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_2) + ((w2_array_3 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
+                    1.442695f)) + ((w2_array_10 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
+                    max_nan_v3(splat_v3((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
+                    1.442695f)) + ((w2_array_16 * max_nan_v3(splat_v3((float)0),
+                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -4918,6 +5025,12 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
+    float *const of_difference = (float *)(void *)(work + 294912); /* [difference_216: 216] */
+    float *const of_difference_2 = (float *)(void *)(work + 295808); /* [difference_216: 216] */
+    float *const of_difference_3 = (float *)(void *)(work + 589824); /* [difference_216: 216] */
+    float *const of_difference_4 = (float *)(void *)(work + 590720); /* [difference_216: 216] */
+    float *const of_difference_5 = (float *)(void *)(work + 591616); /* [difference_216: 216] */
+    float *const of_difference_6 = (float *)(void *)(work + 702336); /* [difference_216: 216] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -5063,155 +5176,218 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
+                /* of_difference = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+                const float t_0 = fabsf(c_array[0]);
+                const int64_t t_1 = i0 - j1;
+                for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                    store_v3(of_difference + difference_216, log1p_v3(t_0 * (__builtin_convertvector((((difference_216 +
+                        lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
+                }
+                if (partial_9) {
+                    /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_216 + (lo() - hi())) +
+                       query_start) + 1)) / (1.0f + (abs(c) * ( ... */
+                    const float c_array_2 = c_array[0];
+                    const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
+                    const int64_t t_4 = i0 - j1;
+                    const float t_6 = fabsf(c_array_2);
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        const ints_v3 t_5 = (((difference_216 + lane_v3) + t_4) + query_start) + 1;
+                        store_v3(of_difference_2 + difference_216, (t_3 * __builtin_convertvector(t_5,
+                            vec_v3)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_v3) * 1.0f))));
+                    }
+                }
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
-                const float t_1 = offset_array[0] * 1.442695f;
-                const float w2_array_2 = w2_array[0];
-                const float w1_array_3 = w1_array[0];
-                const float c_array_4 = c_array[0];
-                const float t_5 = fabsf(c_array_4);
-                const float threshold_array_10 = threshold_array[0];
-                const float t_11 = fabsf(threshold_array_10);
-                const float shift_array_16 = shift_array[0];
-                const float w2_array_19 = w2_array[1 * w2_array_stride_1];
-                const float w1_array_20 = w1_array[1 * w1_array_stride_0];
-                const float shift_array_22 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_24 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_25 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_27 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_29 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_30 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_32 = shift_array[3 * shift_array_stride_0];
-                const float t_40 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_48 = (threshold_array_10 < 0.0f) ? (-1.0f) : 1.0f;
+                   ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+                const float t_8 = offset_array[0] * 1.442695f;
+                const float w2_array_9 = w2_array[0];
+                const float w1_array_10 = w1_array[0];
+                const float c_array_12 = c_array[0];
+                const float t_13 = fabsf(c_array_12);
+                const float threshold_array_14 = threshold_array[0];
+                const float t_15 = fabsf(threshold_array_14);
+                const float shift_array_21 = shift_array[0];
+                const float w2_array_24 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_25 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_27 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_29 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_30 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_32 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_34 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_35 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_37 = shift_array[3 * shift_array_stride_0];
+                const float t_46 = (c_array_12 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_52 = (threshold_array_14 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
-                    const vec_v3 t_7 = __builtin_convertvector(t_6 - j0, vec_v3);
-                    const vec_v3 t_12 = max_nan_v3(splat_v3(t_11), __builtin_convertvector(t_6, vec_v3));
-                    const vec_v3 t_13 = t_5 * t_12;
-                    const vec_v3 t_14 = log1p_v3(t_13);
-                    const vec_v3 saved_0_tile_34 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_37 = load_v3(row_0_tile + i);
-                    const vec_v3 t_41 = __builtin_convertvector(t_6 - j0, vec_v3);
-                    const vec_v3 t_43 = 1.0f + t_13;
-                    const vec_v3 t_44 = (t_40 * t_12) / t_43;
-                    const vec_v3 t_49 = (t_5 * pick_v3(t_11 < __builtin_convertvector(t_6, vec_v3), splat_v3(0.0f),
-                        splat_v3(t_48))) / t_43;
+                    const ints_v3 t_16 = (i0 + i + lane_v3) + query_start;
+                    const vec_v3 t_17 = max_nan_v3(splat_v3(t_15), __builtin_convertvector(t_16, vec_v3));
+                    const vec_v3 t_18 = t_13 * t_17;
+                    const vec_v3 t_19 = log1p_v3(t_18);
+                    const vec_v3 saved_0_tile_39 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_42 = load_v3(row_0_tile + i);
+                    const vec_v3 t_47 = 1.0f + t_18;
+                    const vec_v3 t_48 = (t_46 * t_17) / t_47;
+                    const vec_v3 t_53 = (t_13 * pick_v3(t_15 < __builtin_convertvector(t_16, vec_v3), splat_v3(0.0f),
+                        splat_v3(t_52))) / t_47;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_8 = t_5 * ((t_7 - (float)j) * 1.0f);
-                        const vec_v3 t_9 = log1p_v3(t_8);
-                        const vec_v3 t_15 = (w1_array_3 * t_9) / t_14;
-                        const vec_v3 t_17 = t_15 + shift_array_16;
-                        const vec_v3 t_18 = max_nan_v3(splat_v3((float)0), t_17);
-                        const vec_v3 t_21 = (w1_array_20 * t_9) / t_14;
-                        const vec_v3 t_23 = t_21 + shift_array_22;
-                        const vec_v3 t_26 = (w1_array_25 * t_9) / t_14;
+                        const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                        const vec_v3 of_difference_11 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                        const vec_v3 t_20 = (w1_array_10 * of_difference_11) / t_19;
+                        const vec_v3 t_22 = t_20 + shift_array_21;
+                        const vec_v3 t_23 = max_nan_v3(splat_v3((float)0), t_22);
+                        const vec_v3 t_26 = (w1_array_25 * of_difference_11) / t_19;
                         const vec_v3 t_28 = t_26 + shift_array_27;
-                        const vec_v3 t_31 = (w1_array_30 * t_9) / t_14;
+                        const vec_v3 t_31 = (w1_array_30 * of_difference_11) / t_19;
                         const vec_v3 t_33 = t_31 + shift_array_32;
-                        const vec_v3 score_new35 = exp2_v3((((((score_0 + t_1) + ((w2_array_2 * t_18) * 1.442695f)) +
-                            ((w2_array_19 * max_nan_v3(splat_v3((float)0), t_23)) * 1.442695f)) + ((w2_array_24 *
-                            max_nan_v3(splat_v3((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
-                            max_nan_v3(splat_v3((float)0), t_33)) * 1.442695f)) - saved_0_tile_34);
-                        store_v3(score + j * 64 + i, score_new35);
-                        const vec_v3 score_2_36 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new38 = score_2_36 + row_0_tile_37;
-                        store_v3(score_2 + j * 64 + i, score_2_new38);
-                        store_v3(weight_3 + j * 64 + i, score_2_new38 * (score_new35 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new38 * score_new35);
-                        store_v3(weight_5 + j * 64 + i, score_2_new38 * (score_new35 * t_18));
-                        const mask_v3 t_39 = (float)0 < t_17;
-                        store_v3(weight_6 + j * 64 + i, score_2_new38 * (score_new35 * (w2_array_2 * pick_v3(t_39,
-                            t_9 / t_14, splat_v3(0.0f)))));
-                        const vec_v3 t_42 = (t_40 * (t_41 - (float)j)) / (1.0f + t_8);
-                        const mask_v3 t_45 = (float)0 < t_23;
-                        const mask_v3 t_46 = (float)0 < t_28;
-                        const mask_v3 t_47 = (float)0 < t_33;
-                        store_v3(weight_7 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v3(t_39,
-                            ((w1_array_3 * t_42) - (t_15 * t_44)) / t_14, splat_v3(0.0f))) + (w2_array_19 *
-                            pick_v3(t_45, ((w1_array_20 * t_42) - (t_21 * t_44)) / t_14,
-                            splat_v3(0.0f)))) + (w2_array_24 * pick_v3(t_46,
-                            ((w1_array_25 * t_42) - (t_26 * t_44)) / t_14, splat_v3(0.0f)))) + (w2_array_29 *
-                            pick_v3(t_47, ((w1_array_30 * t_42) - (t_31 * t_44)) / t_14, splat_v3(0.0f))))));
-                        store_v3(weight_8 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_v3(t_39,
-                            (-(t_15 * t_49)) / t_14, splat_v3(0.0f))) + (w2_array_19 * pick_v3(t_45,
-                            (-(t_21 * t_49)) / t_14, splat_v3(0.0f)))) + (w2_array_24 * pick_v3(t_46,
-                            (-(t_26 * t_49)) / t_14, splat_v3(0.0f)))) + (w2_array_29 * pick_v3(t_47,
-                            (-(t_31 * t_49)) / t_14, splat_v3(0.0f))))));
+                        const vec_v3 t_36 = (w1_array_35 * of_difference_11) / t_19;
+                        const vec_v3 t_38 = t_36 + shift_array_37;
+                        const vec_v3 score_new40 = exp2_v3((((((score_7 + t_8) + ((w2_array_9 * t_23) * 1.442695f)) +
+                            ((w2_array_24 * max_nan_v3(splat_v3((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
+                            max_nan_v3(splat_v3((float)0), t_33)) * 1.442695f)) + ((w2_array_34 *
+                            max_nan_v3(splat_v3((float)0), t_38)) * 1.442695f)) - saved_0_tile_39);
+                        store_v3(score + j * 64 + i, score_new40);
+                        const vec_v3 score_2_41 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new43 = score_2_41 + row_0_tile_42;
+                        store_v3(score_2 + j * 64 + i, score_2_new43);
+                        store_v3(weight_3 + j * 64 + i, score_2_new43 * (score_new40 * 0.125f));
+                        store_v3(weight_4 + j * 64 + i, score_2_new43 * score_new40);
+                        store_v3(weight_5 + j * 64 + i, score_2_new43 * (score_new40 * t_23));
+                        const mask_v3 t_44 = (float)0 < t_22;
+                        store_v3(weight_6 + j * 64 + i, score_2_new43 * (score_new40 * (w2_array_9 * pick_v3(t_44,
+                            of_difference_11 / t_19, splat_v3(0.0f)))));
+                        const vec_v3 of_difference_2_45 = load_v3(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                            1));
+                        const mask_v3 t_49 = (float)0 < t_28;
+                        const mask_v3 t_50 = (float)0 < t_33;
+                        const mask_v3 t_51 = (float)0 < t_38;
+                        store_v3(weight_7 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v3(t_44,
+                            ((w1_array_10 * of_difference_2_45) - (t_20 * t_48)) / t_19,
+                            splat_v3(0.0f))) + (w2_array_24 * pick_v3(t_49,
+                            ((w1_array_25 * of_difference_2_45) - (t_26 * t_48)) / t_19,
+                            splat_v3(0.0f)))) + (w2_array_29 * pick_v3(t_50,
+                            ((w1_array_30 * of_difference_2_45) - (t_31 * t_48)) / t_19,
+                            splat_v3(0.0f)))) + (w2_array_34 * pick_v3(t_51,
+                            ((w1_array_35 * of_difference_2_45) - (t_36 * t_48)) / t_19, splat_v3(0.0f))))));
+                        store_v3(weight_8 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v3(t_44,
+                            (-(t_20 * t_53)) / t_19, splat_v3(0.0f))) + (w2_array_24 * pick_v3(t_49,
+                            (-(t_26 * t_53)) / t_19, splat_v3(0.0f)))) + (w2_array_29 * pick_v3(t_50,
+                            (-(t_31 * t_53)) / t_19, splat_v3(0.0f)))) + (w2_array_34 * pick_v3(t_51,
+                            (-(t_36 * t_53)) / t_19, splat_v3(0.0f))))));
+                    }
+                }
+                if (partial_14) {
+                    /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) */
+                    const float w1_array_54 = w1_array[0];
+                    const float t_55 = fabsf(c_array[0]);
+                    const int64_t t_56 = i0 - j1;
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        store_v3(of_difference_3 + difference_216, w1_array_54 * log1p_v3(t_55 *
+                            (__builtin_convertvector((((difference_216 + lane_v3) + t_56) + query_start) + 1,
+                            vec_v3) * 1.0f)));
+                    }
+                }
+                if (partial_3 || partial_7 || partial_13) {
+                    /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) */
+                    const float w1_array_57 = w1_array[1 * w1_array_stride_0];
+                    const float t_58 = fabsf(c_array[0]);
+                    const int64_t t_59 = i0 - j1;
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        store_v3(of_difference_4 + difference_216, w1_array_57 * log1p_v3(t_58 *
+                            (__builtin_convertvector((((difference_216 + lane_v3) + t_59) + query_start) + 1,
+                            vec_v3) * 1.0f)));
+                    }
+                }
+                if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
+                    /* of_difference_5 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_60 = fabsf(c_array[0]);
+                    const int64_t t_61 = i0 - j1;
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        store_v3(of_difference_5 + difference_216, log1p_v3(t_60 *
+                            (__builtin_convertvector((((difference_216 + lane_v3) + t_61) + query_start) + 1,
+                            vec_v3) * 1.0f)));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
-                       1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_array_52 = w2_array[0];
-                    const float w1_array_53 = w1_array[0];
-                    const float t_54 = fabsf(c_array[0]);
-                    const float t_58 = fabsf(threshold_array[0]);
-                    const float shift_array_60 = shift_array[0];
-                    const float w1_array_61 = w1_array[1 * w1_array_stride_0];
-                    const float shift_array_62 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_64 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_67 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_68 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_70 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_72 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_73 = shift_array[3 * shift_array_stride_0];
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))) + shift ... */
+                    const float w2_array_64 = w2_array[0];
+                    const float t_65 = fabsf(c_array[0]);
+                    const float t_66 = fabsf(threshold_array[0]);
+                    const float shift_array_68 = shift_array[0];
+                    const float shift_array_69 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_71 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_75 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_76 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_78 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_80 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_81 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_55 = (i0 + i + lane_v3) + query_start;
-                        const vec_v3 t_56 = __builtin_convertvector(t_55 - j0, vec_v3);
-                        const vec_v3 t_59 = log1p_v3(t_54 * max_nan_v3(splat_v3(t_58), __builtin_convertvector(t_55,
-                            vec_v3)));
+                        const vec_v3 t_67 = log1p_v3(t_65 * max_nan_v3(splat_v3(t_66),
+                            __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_50 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_51 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_57 = log1p_v3(t_54 * ((t_56 - (float)j) * 1.0f));
-                            store_v3(weight_9 + j * 64 + i, score_2_50 * (score_51 * (w2_array_52 * pick_v3((float)0 <
-                                (((w1_array_53 * t_57) / t_59) + shift_array_60), splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_63 = ((w1_array_61 * t_57) / t_59) + shift_array_62;
-                            store_v3(weight_10 + j * 64 + i, score_2_50 * (score_51 * max_nan_v3(splat_v3((float)0),
-                                t_63)));
-                            const mask_v3 t_65 = (float)0 < t_63;
-                            const vec_v3 t_66 = t_57 / t_59;
-                            store_v3(weight_11 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v3(t_65, t_66,
+                            const vec_v3 score_2_62 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_63 = load_v3(score + j * 64 + i);
+                            store_v3(weight_9 + j * 64 + i, score_2_62 * (score_63 * (w2_array_64 * pick_v3((float)0 <
+                                ((load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) / t_67) +
+                                shift_array_68), splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_70 = (load_v3(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) /
+                                t_67) + shift_array_69;
+                            store_v3(weight_10 + j * 64 + i, score_2_62 * (score_63 * max_nan_v3(splat_v3((float)0),
+                                t_70)));
+                            const mask_v3 t_72 = (float)0 < t_70;
+                            const vec_v3 of_difference_5_73 = load_v3(of_difference_5 + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            const vec_v3 t_74 = of_difference_5_73 / t_67;
+                            store_v3(weight_11 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v3(t_72, t_74,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_12 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_v3(t_65,
+                            store_v3(weight_12 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v3(t_72,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_69 = ((w1_array_67 * t_57) / t_59) + shift_array_68;
-                            store_v3(weight_13 + j * 64 + i, score_2_50 * (score_51 * max_nan_v3(splat_v3((float)0),
-                                t_69)));
-                            const mask_v3 t_71 = (float)0 < t_69;
-                            store_v3(weight_14 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v3(t_71, t_66,
+                            const vec_v3 t_77 = ((w1_array_75 * of_difference_5_73) / t_67) + shift_array_76;
+                            store_v3(weight_13 + j * 64 + i, score_2_62 * (score_63 * max_nan_v3(splat_v3((float)0),
+                                t_77)));
+                            const mask_v3 t_79 = (float)0 < t_77;
+                            store_v3(weight_14 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v3(t_79, t_74,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_15 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_v3(t_71,
+                            store_v3(weight_15 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v3(t_79,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
-                            store_v3(weight_16 + j * 64 + i, score_2_50 * (score_51 * max_nan_v3(splat_v3((float)0),
-                                ((w1_array_72 * t_57) / t_59) + shift_array_73)));
+                            store_v3(weight_16 + j * 64 + i, score_2_62 * (score_63 * max_nan_v3(splat_v3((float)0),
+                                ((w1_array_80 * of_difference_5_73) / t_67) + shift_array_81)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
-                       1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_array_76 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_77 = w1_array[3 * w1_array_stride_0];
-                    const float t_78 = fabsf(c_array[0]);
-                    const float t_82 = fabsf(threshold_array[0]);
-                    const float shift_array_84 = shift_array[3 * shift_array_stride_0];
+                    /* of_difference_6 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_82 = fabsf(c_array[0]);
+                    const int64_t t_83 = i0 - j1;
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        store_v3(of_difference_6 + difference_216, log1p_v3(t_82 *
+                            (__builtin_convertvector((((difference_216 + lane_v3) + t_83) + query_start) + 1,
+                            vec_v3) * 1.0f)));
+                    }
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * of_difference_6) / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))) ... */
+                    const float w2_array_86 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_87 = w1_array[3 * w1_array_stride_0];
+                    const float t_89 = fabsf(c_array[0]);
+                    const float t_90 = fabsf(threshold_array[0]);
+                    const float shift_array_92 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_79 = (i0 + i + lane_v3) + query_start;
-                        const vec_v3 t_80 = __builtin_convertvector(t_79 - j0, vec_v3);
-                        const vec_v3 t_83 = log1p_v3(t_78 * max_nan_v3(splat_v3(t_82), __builtin_convertvector(t_79,
-                            vec_v3)));
+                        const vec_v3 t_91 = log1p_v3(t_89 * max_nan_v3(splat_v3(t_90),
+                            __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_74 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_75 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_81 = log1p_v3(t_78 * ((t_80 - (float)j) * 1.0f));
-                            const mask_v3 t_85 = (float)0 < (((w1_array_77 * t_81) / t_83) + shift_array_84);
-                            store_v3(weight_17 + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v3(t_85,
-                                t_81 / t_83, splat_v3(0.0f)))));
-                            store_v3(score + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_v3(t_85,
+                            const vec_v3 score_2_84 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_85 = load_v3(score + j * 64 + i);
+                            const vec_v3 of_difference_6_88 = load_v3(of_difference_6 + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            const mask_v3 t_93 = (float)0 < (((w1_array_87 * of_difference_6_88) / t_91) +
+                                shift_array_92);
+                            store_v3(weight_17 + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v3(t_93,
+                                of_difference_6_88 / t_91, splat_v3(0.0f)))));
+                            store_v3(score + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v3(t_93,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
                         }
                     }
@@ -5220,9 +5396,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_86 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_94 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_86,
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_94,
                                     mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5252,9 +5428,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_0) {
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_87 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_95 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_87,
+                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_95,
                                     mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5281,9 +5457,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_1) {
                         /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_88 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_96 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_88,
+                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_96,
                                     mask_v3), load_v3(weight_16 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5310,9 +5486,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_2) {
                         /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_89 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_97 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_89,
+                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_97,
                                     mask_v3), load_v3(weight_13 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5339,9 +5515,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_3) {
                         /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_90 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_98 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_90,
+                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_98,
                                     mask_v3), load_v3(weight_10 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5368,9 +5544,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_4) {
                         /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_91 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_99 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_91,
+                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_99,
                                     mask_v3), load_v3(weight_5 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5397,9 +5573,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_5) {
                         /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_92 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_100 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_92,
+                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_100,
                                     mask_v3), load_v3(weight_17 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5426,9 +5602,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_6) {
                         /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_93 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_101 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_93,
+                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_101,
                                     mask_v3), load_v3(weight_14 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5455,9 +5631,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_7) {
                         /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_94 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_102 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_94,
+                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_102,
                                     mask_v3), load_v3(weight_11 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5484,9 +5660,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_8) {
                         /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_95 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_103 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_95,
+                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_103,
                                     mask_v3), load_v3(weight_6 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5513,9 +5689,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_9) {
                         /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_96 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_104 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_96,
+                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_104,
                                     mask_v3), load_v3(weight_7 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5542,9 +5718,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_10) {
                         /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_97 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_105 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_97,
+                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_105,
                                     mask_v3), load_v3(weight_8 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5571,10 +5747,10 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_11) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_98 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_106 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_98, mask_v3),
-                                    load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_106,
+                                    mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -5600,9 +5776,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_12) {
                         /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_99 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_107 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_99,
+                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_107,
                                     mask_v3), load_v3(weight_15 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5629,9 +5805,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_13) {
                         /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_100 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_108 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_100,
+                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_108,
                                     mask_v3), load_v3(weight_12 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5658,9 +5834,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_14) {
                         /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_101 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_109 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_101,
+                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_109,
                                     mask_v3), load_v3(weight_9 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5699,8 +5875,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_102 = load_v3(row_sum + i);
-                        const vec_v3 term = row_sum_102;
+                        const vec_v3 row_sum_110 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_110;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5715,8 +5891,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_2_103 = load_v3(row_sum_2 + i);
-                        const vec_v3 term = row_sum_2_103;
+                        const vec_v3 row_sum_2_111 = load_v3(row_sum_2 + i);
+                        const vec_v3 term = row_sum_2_111;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5731,8 +5907,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_3_104 = load_v3(row_sum_3 + i);
-                        const vec_v3 term = row_sum_3_104;
+                        const vec_v3 row_sum_3_112 = load_v3(row_sum_3 + i);
+                        const vec_v3 term = row_sum_3_112;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5747,8 +5923,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_4_105 = load_v3(row_sum_4 + i);
-                        const vec_v3 term = row_sum_4_105;
+                        const vec_v3 row_sum_4_113 = load_v3(row_sum_4 + i);
+                        const vec_v3 term = row_sum_4_113;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5763,8 +5939,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_5_106 = load_v3(row_sum_5 + i);
-                        const vec_v3 term = row_sum_5_106;
+                        const vec_v3 row_sum_5_114 = load_v3(row_sum_5 + i);
+                        const vec_v3 term = row_sum_5_114;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5779,8 +5955,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_6_107 = load_v3(row_sum_6 + i);
-                        const vec_v3 term = row_sum_6_107;
+                        const vec_v3 row_sum_6_115 = load_v3(row_sum_6 + i);
+                        const vec_v3 term = row_sum_6_115;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5795,8 +5971,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_7_108 = load_v3(row_sum_7 + i);
-                        const vec_v3 term = row_sum_7_108;
+                        const vec_v3 row_sum_7_116 = load_v3(row_sum_7 + i);
+                        const vec_v3 term = row_sum_7_116;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5811,8 +5987,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_8_109 = load_v3(row_sum_8 + i);
-                        const vec_v3 term = row_sum_8_109;
+                        const vec_v3 row_sum_8_117 = load_v3(row_sum_8 + i);
+                        const vec_v3 term = row_sum_8_117;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5827,8 +6003,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_9_110 = load_v3(row_sum_9 + i);
-                        const vec_v3 term = row_sum_9_110;
+                        const vec_v3 row_sum_9_118 = load_v3(row_sum_9 + i);
+                        const vec_v3 term = row_sum_9_118;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5843,8 +6019,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_10_111 = load_v3(row_sum_10 + i);
-                        const vec_v3 term = row_sum_10_111;
+                        const vec_v3 row_sum_10_119 = load_v3(row_sum_10 + i);
+                        const vec_v3 term = row_sum_10_119;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5859,8 +6035,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_11_112 = load_v3(row_sum_11 + i);
-                        const vec_v3 term = row_sum_11_112;
+                        const vec_v3 row_sum_11_120 = load_v3(row_sum_11 + i);
+                        const vec_v3 term = row_sum_11_120;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5875,8 +6051,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_12_113 = load_v3(row_sum_12 + i);
-                        const vec_v3 term = row_sum_12_113;
+                        const vec_v3 row_sum_12_121 = load_v3(row_sum_12 + i);
+                        const vec_v3 term = row_sum_12_121;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5891,8 +6067,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_13_114 = load_v3(row_sum_13 + i);
-                        const vec_v3 term = row_sum_13_114;
+                        const vec_v3 row_sum_13_122 = load_v3(row_sum_13 + i);
+                        const vec_v3 term = row_sum_13_122;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5907,8 +6083,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_14_115 = load_v3(row_sum_14 + i);
-                        const vec_v3 term = row_sum_14_115;
+                        const vec_v3 row_sum_14_123 = load_v3(row_sum_14 + i);
+                        const vec_v3 term = row_sum_14_123;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -5923,8 +6099,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_15_116 = load_v3(row_sum_15 + i);
-                        const vec_v3 term = row_sum_15_116;
+                        const vec_v3 row_sum_15_124 = load_v3(row_sum_15 + i);
+                        const vec_v3 term = row_sum_15_124;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6066,6 +6242,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_360: 360] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -6108,46 +6285,51 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
+            /* of_difference = log1p(abs(c) * (((query_start - (difference_360 + (lo() - hi()))) + -1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = j0 - i1;
+            for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
+                store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((query_start -
+                    ((difference_360 + lane_v3) + t_1)) + (-1), vec_v3) * 1.0f)));
+            }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
-            const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
-            const float w2_array_1 = w2_array[m * w2_array_stride_0];
-            const float w1_array_2 = w1_array[0];
-            const float t_3 = fabsf(c_array[0]);
-            const int64_t t_4 = i0 + query_start;
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+            const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
+            const float w2_array_3 = w2_array[m * w2_array_stride_0];
+            const float w1_array_4 = w1_array[0];
+            const float t_6 = fabsf(c_array[0]);
             const float t_7 = fabsf(threshold_array[0]);
-            const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
-            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_10 = shift_array[0];
+            const float w2_array_11 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
+            const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_14 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
+            const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_17 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
+            const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[3 * shift_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 + (float)i) * 1.0f));
-                    const int64_t t_8 = (i0 + i) + query_start;
-                    const float t_9 = (float)t_8;
-                    const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
-                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_0) + ((w2_array_1 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_2 * t_6) / t_10) + shift_array_11)) * 1.442695f)) +
-                        ((w2_array_12 * max_nan_v3(splat_v3((float)0), ((w1_array_13 * t_6) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_16 * t_6) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_19 * t_6) / t_10) + shift_array_20)) * 1.442695f)) -
-                        (saved_0[m * saved_0_head + (i0 + i)])));
+                    const vec_v3 of_difference_5 = load_v3(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
+                    const float t_8 = (float)((i0 + i) + query_start);
+                    const float t_9 = log1pf(t_6 * (t_7 > t_8 || t_7 != t_7 ? t_7 : t_8));
+                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_2) + ((w2_array_3 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_4 * of_difference_5) / t_9) + shift_array_10)) *
+                        1.442695f)) + ((w2_array_11 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_12 * of_difference_5) / t_9) + shift_array_13)) * 1.442695f)) + ((w2_array_14 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_15 * of_difference_5) / t_9) + shift_array_16)) *
+                        1.442695f)) + ((w2_array_17 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_18 * of_difference_5) / t_9) + shift_array_19)) * 1.442695f)) - (saved_0[m *
+                        saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_21 = j0 + j + lane_v3;
+                    const ints_v3 t_20 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_21 <= ((i0 + i) + query_start),
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
                             mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
@@ -6161,9 +6343,9 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_22 = (i0 + i) + query_start;
+                        const int64_t t_21 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_22, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_21, mask_v3);
                         }
                         add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
                             in_region, j1 - j0);
@@ -6187,9 +6369,9 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 if (dk) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_23 = j0 + j + lane_v3;
+                        const ints_v3 t_22 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_23 <= ((i0 + i) +
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_22 <= ((i0 + i) +
                                 query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
@@ -6204,9 +6386,9 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + query_start;
+                        const int64_t t_23 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_24, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_23, mask_v3);
                         }
                         add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
                             in_region, j1 - j0);
@@ -7335,6 +7517,7 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_356: 356] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -7366,12 +7549,19 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* of_difference = log1p(abs(c) * ((((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+        const float t_0 = fabsf(c_array[0]);
+        const int64_t t_1 = i0 - j1;
+        for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
+            store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((difference_356 +
+                lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
+        }
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset_array[0] * 1.442695f;
-        const float w2_array_1 = w2_array[0];
-        const float w1_array_2 = w1_array[0];
-        const float t_3 = fabsf(c_array[0]);
+           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+        const float t_2 = offset_array[0] * 1.442695f;
+        const float w2_array_3 = w2_array[0];
+        const float w1_array_4 = w1_array[0];
+        const float t_6 = fabsf(c_array[0]);
         const float t_7 = fabsf(threshold_array[0]);
         const float shift_array_9 = shift_array[0];
         const float w2_array_10 = w2_array[1 * w2_array_stride_1];
@@ -7384,17 +7574,17 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         const float w1_array_17 = w1_array[3 * w1_array_stride_0];
         const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_4 = (i0 + i + lane_any) + query_start;
-            const vec_any t_5 = __builtin_convertvector(t_4 - j0, vec_any);
-            const vec_any t_8 = log1p_any(t_3 * max_nan_any(splat_any(t_7), __builtin_convertvector(t_4, vec_any)));
+            const vec_any t_8 = log1p_any(t_6 * max_nan_any(splat_any(t_7),
+                __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any t_6 = log1p_any(t_3 * ((t_5 - (float)j) * 1.0f));
-                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
-                    ((w2_array_10 * max_nan_any(splat_any((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
-                    1.442695f)) + ((w2_array_13 * max_nan_any(splat_any((float)0),
-                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
-                    max_nan_any(splat_any((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
+                const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_2) + ((w2_array_3 *
+                    max_nan_any(splat_any((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
+                    1.442695f)) + ((w2_array_10 * max_nan_any(splat_any((float)0),
+                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
+                    max_nan_any(splat_any((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
+                    1.442695f)) + ((w2_array_16 * max_nan_any(splat_any((float)0),
+                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -7866,6 +8056,7 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_356: 356] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -7888,12 +8079,19 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* of_difference = log1p(abs(c) * ((((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+        const float t_0 = fabsf(c_array[0]);
+        const int64_t t_1 = i0 - j1;
+        for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
+            store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((difference_356 +
+                lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
+        }
         /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p(abs(c ... */
-        const float t_0 = offset_array[0] * 1.442695f;
-        const float w2_array_1 = w2_array[0];
-        const float w1_array_2 = w1_array[0];
-        const float t_3 = fabsf(c_array[0]);
+           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+        const float t_2 = offset_array[0] * 1.442695f;
+        const float w2_array_3 = w2_array[0];
+        const float w1_array_4 = w1_array[0];
+        const float t_6 = fabsf(c_array[0]);
         const float t_7 = fabsf(threshold_array[0]);
         const float shift_array_9 = shift_array[0];
         const float w2_array_10 = w2_array[1 * w2_array_stride_1];
@@ -7906,17 +8104,17 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         const float w1_array_17 = w1_array[3 * w1_array_stride_0];
         const float shift_array_18 = shift_array[3 * shift_array_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_4 = (i0 + i + lane_any) + query_start;
-            const vec_any t_5 = __builtin_convertvector(t_4 - j0, vec_any);
-            const vec_any t_8 = log1p_any(t_3 * max_nan_any(splat_any(t_7), __builtin_convertvector(t_4, vec_any)));
+            const vec_any t_8 = log1p_any(t_6 * max_nan_any(splat_any(t_7),
+                __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any t_6 = log1p_any(t_3 * ((t_5 - (float)j) * 1.0f));
-                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_array_1 *
-                    max_nan_any(splat_any((float)0), ((w1_array_2 * t_6) / t_8) + shift_array_9)) * 1.442695f)) +
-                    ((w2_array_10 * max_nan_any(splat_any((float)0), ((w1_array_11 * t_6) / t_8) + shift_array_12)) *
-                    1.442695f)) + ((w2_array_13 * max_nan_any(splat_any((float)0),
-                    ((w1_array_14 * t_6) / t_8) + shift_array_15)) * 1.442695f)) + ((w2_array_16 *
-                    max_nan_any(splat_any((float)0), ((w1_array_17 * t_6) / t_8) + shift_array_18)) * 1.442695f));
+                const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_2) + ((w2_array_3 *
+                    max_nan_any(splat_any((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
+                    1.442695f)) + ((w2_array_10 * max_nan_any(splat_any((float)0),
+                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
+                    max_nan_any(splat_any((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
+                    1.442695f)) + ((w2_array_16 * max_nan_any(splat_any((float)0),
+                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -8173,6 +8371,12 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
+    float *const of_difference = (float *)(void *)(work + 294912); /* [difference_212: 212] */
+    float *const of_difference_2 = (float *)(void *)(work + 295808); /* [difference_212: 212] */
+    float *const of_difference_3 = (float *)(void *)(work + 589824); /* [difference_212: 212] */
+    float *const of_difference_4 = (float *)(void *)(work + 590720); /* [difference_212: 212] */
+    float *const of_difference_5 = (float *)(void *)(work + 591616); /* [difference_212: 212] */
+    float *const of_difference_6 = (float *)(void *)(work + 702336); /* [difference_212: 212] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -8318,156 +8522,220 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
+                /* of_difference = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+                const float t_0 = fabsf(c_array[0]);
+                const int64_t t_1 = i0 - j1;
+                for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                    store_any(of_difference + difference_212, log1p_any(t_0 * (__builtin_convertvector((((difference_212
+                        + lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
+                }
+                if (partial_9) {
+                    /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_212 + (lo() - hi())) +
+                       query_start) + 1)) / (1.0f + (abs(c) * ( ... */
+                    const float c_array_2 = c_array[0];
+                    const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
+                    const int64_t t_4 = i0 - j1;
+                    const float t_6 = fabsf(c_array_2);
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        const ints_any t_5 = (((difference_212 + lane_any) + t_4) + query_start) + 1;
+                        store_any(of_difference_2 + difference_212, (t_3 * __builtin_convertvector(t_5,
+                            vec_any)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_any) * 1.0f))));
+                    }
+                }
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
-                const float t_1 = offset_array[0] * 1.442695f;
-                const float w2_array_2 = w2_array[0];
-                const float w1_array_3 = w1_array[0];
-                const float c_array_4 = c_array[0];
-                const float t_5 = fabsf(c_array_4);
-                const float threshold_array_10 = threshold_array[0];
-                const float t_11 = fabsf(threshold_array_10);
-                const float shift_array_16 = shift_array[0];
-                const float w2_array_19 = w2_array[1 * w2_array_stride_1];
-                const float w1_array_20 = w1_array[1 * w1_array_stride_0];
-                const float shift_array_22 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_24 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_25 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_27 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_29 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_30 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_32 = shift_array[3 * shift_array_stride_0];
-                const float t_40 = (c_array_4 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_48 = (threshold_array_10 < 0.0f) ? (-1.0f) : 1.0f;
+                   ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+                const float t_8 = offset_array[0] * 1.442695f;
+                const float w2_array_9 = w2_array[0];
+                const float w1_array_10 = w1_array[0];
+                const float c_array_12 = c_array[0];
+                const float t_13 = fabsf(c_array_12);
+                const float threshold_array_14 = threshold_array[0];
+                const float t_15 = fabsf(threshold_array_14);
+                const float shift_array_21 = shift_array[0];
+                const float w2_array_24 = w2_array[1 * w2_array_stride_1];
+                const float w1_array_25 = w1_array[1 * w1_array_stride_0];
+                const float shift_array_27 = shift_array[1 * shift_array_stride_0];
+                const float w2_array_29 = w2_array[2 * w2_array_stride_1];
+                const float w1_array_30 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_32 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_34 = w2_array[3 * w2_array_stride_1];
+                const float w1_array_35 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_37 = shift_array[3 * shift_array_stride_0];
+                const float t_46 = (c_array_12 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_52 = (threshold_array_14 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
-                    const vec_any t_7 = __builtin_convertvector(t_6 - j0, vec_any);
-                    const vec_any t_12 = max_nan_any(splat_any(t_11), __builtin_convertvector(t_6, vec_any));
-                    const vec_any t_13 = t_5 * t_12;
-                    const vec_any t_14 = log1p_any(t_13);
-                    const vec_any saved_0_tile_34 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_37 = load_any(row_0_tile + i);
-                    const vec_any t_41 = __builtin_convertvector(t_6 - j0, vec_any);
-                    const vec_any t_43 = 1.0f + t_13;
-                    const vec_any t_44 = (t_40 * t_12) / t_43;
-                    const vec_any t_49 = (t_5 * pick_any(t_11 < __builtin_convertvector(t_6, vec_any), splat_any(0.0f),
-                        splat_any(t_48))) / t_43;
+                    const ints_any t_16 = (i0 + i + lane_any) + query_start;
+                    const vec_any t_17 = max_nan_any(splat_any(t_15), __builtin_convertvector(t_16, vec_any));
+                    const vec_any t_18 = t_13 * t_17;
+                    const vec_any t_19 = log1p_any(t_18);
+                    const vec_any saved_0_tile_39 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_42 = load_any(row_0_tile + i);
+                    const vec_any t_47 = 1.0f + t_18;
+                    const vec_any t_48 = (t_46 * t_17) / t_47;
+                    const vec_any t_53 = (t_13 * pick_any(t_15 < __builtin_convertvector(t_16, vec_any),
+                        splat_any(0.0f), splat_any(t_52))) / t_47;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any t_8 = t_5 * ((t_7 - (float)j) * 1.0f);
-                        const vec_any t_9 = log1p_any(t_8);
-                        const vec_any t_15 = (w1_array_3 * t_9) / t_14;
-                        const vec_any t_17 = t_15 + shift_array_16;
-                        const vec_any t_18 = max_nan_any(splat_any((float)0), t_17);
-                        const vec_any t_21 = (w1_array_20 * t_9) / t_14;
-                        const vec_any t_23 = t_21 + shift_array_22;
-                        const vec_any t_26 = (w1_array_25 * t_9) / t_14;
+                        const vec_any score_7 = load_any(score + j * 64 + i);
+                        const vec_any of_difference_11 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                            1));
+                        const vec_any t_20 = (w1_array_10 * of_difference_11) / t_19;
+                        const vec_any t_22 = t_20 + shift_array_21;
+                        const vec_any t_23 = max_nan_any(splat_any((float)0), t_22);
+                        const vec_any t_26 = (w1_array_25 * of_difference_11) / t_19;
                         const vec_any t_28 = t_26 + shift_array_27;
-                        const vec_any t_31 = (w1_array_30 * t_9) / t_14;
+                        const vec_any t_31 = (w1_array_30 * of_difference_11) / t_19;
                         const vec_any t_33 = t_31 + shift_array_32;
-                        const vec_any score_new35 = exp2_any((((((score_0 + t_1) + ((w2_array_2 * t_18) * 1.442695f)) +
-                            ((w2_array_19 * max_nan_any(splat_any((float)0),
-                            t_23)) * 1.442695f)) + ((w2_array_24 * max_nan_any(splat_any((float)0),
+                        const vec_any t_36 = (w1_array_35 * of_difference_11) / t_19;
+                        const vec_any t_38 = t_36 + shift_array_37;
+                        const vec_any score_new40 = exp2_any((((((score_7 + t_8) + ((w2_array_9 * t_23) * 1.442695f)) +
+                            ((w2_array_24 * max_nan_any(splat_any((float)0),
                             t_28)) * 1.442695f)) + ((w2_array_29 * max_nan_any(splat_any((float)0),
-                            t_33)) * 1.442695f)) - saved_0_tile_34);
-                        store_any(score + j * 64 + i, score_new35);
-                        const vec_any score_2_36 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new38 = score_2_36 + row_0_tile_37;
-                        store_any(score_2 + j * 64 + i, score_2_new38);
-                        store_any(weight_3 + j * 64 + i, score_2_new38 * (score_new35 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new38 * score_new35);
-                        store_any(weight_5 + j * 64 + i, score_2_new38 * (score_new35 * t_18));
-                        const mask_any t_39 = (float)0 < t_17;
-                        store_any(weight_6 + j * 64 + i, score_2_new38 * (score_new35 * (w2_array_2 * pick_any(t_39,
-                            t_9 / t_14, splat_any(0.0f)))));
-                        const vec_any t_42 = (t_40 * (t_41 - (float)j)) / (1.0f + t_8);
-                        const mask_any t_45 = (float)0 < t_23;
-                        const mask_any t_46 = (float)0 < t_28;
-                        const mask_any t_47 = (float)0 < t_33;
-                        store_any(weight_7 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_any(t_39,
-                            ((w1_array_3 * t_42) - (t_15 * t_44)) / t_14, splat_any(0.0f))) + (w2_array_19 *
-                            pick_any(t_45, ((w1_array_20 * t_42) - (t_21 * t_44)) / t_14,
-                            splat_any(0.0f)))) + (w2_array_24 * pick_any(t_46,
-                            ((w1_array_25 * t_42) - (t_26 * t_44)) / t_14, splat_any(0.0f)))) + (w2_array_29 *
-                            pick_any(t_47, ((w1_array_30 * t_42) - (t_31 * t_44)) / t_14, splat_any(0.0f))))));
-                        store_any(weight_8 + j * 64 + i, score_2_new38 * (score_new35 * ((((w2_array_2 * pick_any(t_39,
-                            (-(t_15 * t_49)) / t_14, splat_any(0.0f))) + (w2_array_19 * pick_any(t_45,
-                            (-(t_21 * t_49)) / t_14, splat_any(0.0f)))) + (w2_array_24 * pick_any(t_46,
-                            (-(t_26 * t_49)) / t_14, splat_any(0.0f)))) + (w2_array_29 * pick_any(t_47,
-                            (-(t_31 * t_49)) / t_14, splat_any(0.0f))))));
+                            t_33)) * 1.442695f)) + ((w2_array_34 * max_nan_any(splat_any((float)0),
+                            t_38)) * 1.442695f)) - saved_0_tile_39);
+                        store_any(score + j * 64 + i, score_new40);
+                        const vec_any score_2_41 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new43 = score_2_41 + row_0_tile_42;
+                        store_any(score_2 + j * 64 + i, score_2_new43);
+                        store_any(weight_3 + j * 64 + i, score_2_new43 * (score_new40 * 0.125f));
+                        store_any(weight_4 + j * 64 + i, score_2_new43 * score_new40);
+                        store_any(weight_5 + j * 64 + i, score_2_new43 * (score_new40 * t_23));
+                        const mask_any t_44 = (float)0 < t_22;
+                        store_any(weight_6 + j * 64 + i, score_2_new43 * (score_new40 * (w2_array_9 * pick_any(t_44,
+                            of_difference_11 / t_19, splat_any(0.0f)))));
+                        const vec_any of_difference_2_45 = load_any(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                            1));
+                        const mask_any t_49 = (float)0 < t_28;
+                        const mask_any t_50 = (float)0 < t_33;
+                        const mask_any t_51 = (float)0 < t_38;
+                        store_any(weight_7 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_any(t_44,
+                            ((w1_array_10 * of_difference_2_45) - (t_20 * t_48)) / t_19,
+                            splat_any(0.0f))) + (w2_array_24 * pick_any(t_49,
+                            ((w1_array_25 * of_difference_2_45) - (t_26 * t_48)) / t_19,
+                            splat_any(0.0f)))) + (w2_array_29 * pick_any(t_50,
+                            ((w1_array_30 * of_difference_2_45) - (t_31 * t_48)) / t_19,
+                            splat_any(0.0f)))) + (w2_array_34 * pick_any(t_51,
+                            ((w1_array_35 * of_difference_2_45) - (t_36 * t_48)) / t_19, splat_any(0.0f))))));
+                        store_any(weight_8 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_any(t_44,
+                            (-(t_20 * t_53)) / t_19, splat_any(0.0f))) + (w2_array_24 * pick_any(t_49,
+                            (-(t_26 * t_53)) / t_19, splat_any(0.0f)))) + (w2_array_29 * pick_any(t_50,
+                            (-(t_31 * t_53)) / t_19, splat_any(0.0f)))) + (w2_array_34 * pick_any(t_51,
+                            (-(t_36 * t_53)) / t_19, splat_any(0.0f))))));
+                    }
+                }
+                if (partial_14) {
+                    /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) */
+                    const float w1_array_54 = w1_array[0];
+                    const float t_55 = fabsf(c_array[0]);
+                    const int64_t t_56 = i0 - j1;
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        store_any(of_difference_3 + difference_212, w1_array_54 * log1p_any(t_55 *
+                            (__builtin_convertvector((((difference_212 + lane_any) + t_56) + query_start) + 1,
+                            vec_any) * 1.0f)));
+                    }
+                }
+                if (partial_3 || partial_7 || partial_13) {
+                    /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) */
+                    const float w1_array_57 = w1_array[1 * w1_array_stride_0];
+                    const float t_58 = fabsf(c_array[0]);
+                    const int64_t t_59 = i0 - j1;
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        store_any(of_difference_4 + difference_212, w1_array_57 * log1p_any(t_58 *
+                            (__builtin_convertvector((((difference_212 + lane_any) + t_59) + query_start) + 1,
+                            vec_any) * 1.0f)));
+                    }
+                }
+                if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
+                    /* of_difference_5 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_60 = fabsf(c_array[0]);
+                    const int64_t t_61 = i0 - j1;
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        store_any(of_difference_5 + difference_212, log1p_any(t_60 *
+                            (__builtin_convertvector((((difference_212 + lane_any) + t_61) + query_start) + 1,
+                            vec_any) * 1.0f)));
                     }
                 }
                 if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
                     partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
-                       1.0f))) / log1p(abs(c) * max(ab ... */
-                    const float w2_array_52 = w2_array[0];
-                    const float w1_array_53 = w1_array[0];
-                    const float t_54 = fabsf(c_array[0]);
-                    const float t_58 = fabsf(threshold_array[0]);
-                    const float shift_array_60 = shift_array[0];
-                    const float w1_array_61 = w1_array[1 * w1_array_stride_0];
-                    const float shift_array_62 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_64 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_67 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_68 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_70 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_72 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_73 = shift_array[3 * shift_array_stride_0];
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))) + shift ... */
+                    const float w2_array_64 = w2_array[0];
+                    const float t_65 = fabsf(c_array[0]);
+                    const float t_66 = fabsf(threshold_array[0]);
+                    const float shift_array_68 = shift_array[0];
+                    const float shift_array_69 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_71 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_75 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_76 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_78 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_80 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_81 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_55 = (i0 + i + lane_any) + query_start;
-                        const vec_any t_56 = __builtin_convertvector(t_55 - j0, vec_any);
-                        const vec_any t_59 = log1p_any(t_54 * max_nan_any(splat_any(t_58), __builtin_convertvector(t_55,
-                            vec_any)));
+                        const vec_any t_67 = log1p_any(t_65 * max_nan_any(splat_any(t_66),
+                            __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_50 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_51 = load_any(score + j * 64 + i);
-                            const vec_any t_57 = log1p_any(t_54 * ((t_56 - (float)j) * 1.0f));
-                            store_any(weight_9 + j * 64 + i, score_2_50 * (score_51 * (w2_array_52 * pick_any((float)0 <
-                                (((w1_array_53 * t_57) / t_59) + shift_array_60), splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_63 = ((w1_array_61 * t_57) / t_59) + shift_array_62;
-                            store_any(weight_10 + j * 64 + i, score_2_50 * (score_51 * max_nan_any(splat_any((float)0),
-                                t_63)));
-                            const mask_any t_65 = (float)0 < t_63;
-                            const vec_any t_66 = t_57 / t_59;
-                            store_any(weight_11 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_any(t_65,
-                                t_66, splat_any(0.0f)))));
-                            store_any(weight_12 + j * 64 + i, score_2_50 * (score_51 * (w2_array_64 * pick_any(t_65,
+                            const vec_any score_2_62 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_63 = load_any(score + j * 64 + i);
+                            store_any(weight_9 + j * 64 + i, score_2_62 * (score_63 * (w2_array_64 * pick_any((float)0 <
+                                ((load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) / t_67) +
+                                shift_array_68), splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_70 = (load_any(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) /
+                                t_67) + shift_array_69;
+                            store_any(weight_10 + j * 64 + i, score_2_62 * (score_63 * max_nan_any(splat_any((float)0),
+                                t_70)));
+                            const mask_any t_72 = (float)0 < t_70;
+                            const vec_any of_difference_5_73 = load_any(of_difference_5 + ((i0 + i) - (j0 + j) - (i0 -
+                                j1) - 1));
+                            const vec_any t_74 = of_difference_5_73 / t_67;
+                            store_any(weight_11 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_any(t_72,
+                                t_74, splat_any(0.0f)))));
+                            store_any(weight_12 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_any(t_72,
                                 splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_69 = ((w1_array_67 * t_57) / t_59) + shift_array_68;
-                            store_any(weight_13 + j * 64 + i, score_2_50 * (score_51 * max_nan_any(splat_any((float)0),
-                                t_69)));
-                            const mask_any t_71 = (float)0 < t_69;
-                            store_any(weight_14 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_any(t_71,
-                                t_66, splat_any(0.0f)))));
-                            store_any(weight_15 + j * 64 + i, score_2_50 * (score_51 * (w2_array_70 * pick_any(t_71,
+                            const vec_any t_77 = ((w1_array_75 * of_difference_5_73) / t_67) + shift_array_76;
+                            store_any(weight_13 + j * 64 + i, score_2_62 * (score_63 * max_nan_any(splat_any((float)0),
+                                t_77)));
+                            const mask_any t_79 = (float)0 < t_77;
+                            store_any(weight_14 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_any(t_79,
+                                t_74, splat_any(0.0f)))));
+                            store_any(weight_15 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_any(t_79,
                                 splat_any(1.0f), splat_any(0.0f)))));
-                            store_any(weight_16 + j * 64 + i, score_2_50 * (score_51 * max_nan_any(splat_any((float)0),
-                                ((w1_array_72 * t_57) / t_59) + shift_array_73)));
+                            store_any(weight_16 + j * 64 + i, score_2_62 * (score_63 * max_nan_any(splat_any((float)0),
+                                ((w1_array_80 * of_difference_5_73) / t_67) + shift_array_81)));
                         }
                     }
                 }
                 if (partial_5 || partial_11) {
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + query_start) - j) *
-                       1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_array_76 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_77 = w1_array[3 * w1_array_stride_0];
-                    const float t_78 = fabsf(c_array[0]);
-                    const float t_82 = fabsf(threshold_array[0]);
-                    const float shift_array_84 = shift_array[3 * shift_array_stride_0];
+                    /* of_difference_6 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_82 = fabsf(c_array[0]);
+                    const int64_t t_83 = i0 - j1;
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        store_any(of_difference_6 + difference_212, log1p_any(t_82 *
+                            (__builtin_convertvector((((difference_212 + lane_any) + t_83) + query_start) + 1,
+                            vec_any) * 1.0f)));
+                    }
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * of_difference_6) / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))) ... */
+                    const float w2_array_86 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_87 = w1_array[3 * w1_array_stride_0];
+                    const float t_89 = fabsf(c_array[0]);
+                    const float t_90 = fabsf(threshold_array[0]);
+                    const float shift_array_92 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_79 = (i0 + i + lane_any) + query_start;
-                        const vec_any t_80 = __builtin_convertvector(t_79 - j0, vec_any);
-                        const vec_any t_83 = log1p_any(t_78 * max_nan_any(splat_any(t_82), __builtin_convertvector(t_79,
-                            vec_any)));
+                        const vec_any t_91 = log1p_any(t_89 * max_nan_any(splat_any(t_90),
+                            __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_74 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_75 = load_any(score + j * 64 + i);
-                            const vec_any t_81 = log1p_any(t_78 * ((t_80 - (float)j) * 1.0f));
-                            const mask_any t_85 = (float)0 < (((w1_array_77 * t_81) / t_83) + shift_array_84);
-                            store_any(weight_17 + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_any(t_85,
-                                t_81 / t_83, splat_any(0.0f)))));
-                            store_any(score + j * 64 + i, score_2_74 * (score_75 * (w2_array_76 * pick_any(t_85,
+                            const vec_any score_2_84 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_85 = load_any(score + j * 64 + i);
+                            const vec_any of_difference_6_88 = load_any(of_difference_6 + ((i0 + i) - (j0 + j) - (i0 -
+                                j1) - 1));
+                            const mask_any t_93 = (float)0 < (((w1_array_87 * of_difference_6_88) / t_91) +
+                                shift_array_92);
+                            store_any(weight_17 + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_any(t_93,
+                                of_difference_6_88 / t_91, splat_any(0.0f)))));
+                            store_any(score + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_any(t_93,
                                 splat_any(1.0f), splat_any(0.0f)))));
                         }
                     }
@@ -8476,9 +8744,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_86 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_94 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_86,
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_94,
                                     mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8508,9 +8776,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_0) {
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_87 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_95 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_87,
+                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_95,
                                     mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8537,9 +8805,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_1) {
                         /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_88 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_96 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_88,
+                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_96,
                                     mask_any), load_any(weight_16 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8566,9 +8834,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_2) {
                         /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_89 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_97 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_89,
+                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_97,
                                     mask_any), load_any(weight_13 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8595,9 +8863,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_3) {
                         /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_90 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_98 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_90,
+                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_98,
                                     mask_any), load_any(weight_10 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8624,9 +8892,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_4) {
                         /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_91 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_99 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_91,
+                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_99,
                                     mask_any), load_any(weight_5 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8653,9 +8921,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_5) {
                         /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_92 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_100 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_92,
+                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_100,
                                     mask_any), load_any(weight_17 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8682,9 +8950,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_6) {
                         /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_93 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_101 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_93,
+                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_101,
                                     mask_any), load_any(weight_14 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8711,9 +8979,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_7) {
                         /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_94 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_102 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_94,
+                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_102,
                                     mask_any), load_any(weight_11 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8740,9 +9008,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_8) {
                         /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_95 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_103 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_95,
+                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_103,
                                     mask_any), load_any(weight_6 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8769,9 +9037,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_9) {
                         /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_96 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_104 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_96,
+                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_104,
                                     mask_any), load_any(weight_7 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8798,9 +9066,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_10) {
                         /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_97 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_105 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_97,
+                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_105,
                                     mask_any), load_any(weight_8 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8827,9 +9095,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_11) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_98 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_106 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_98,
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_106,
                                     mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8856,9 +9124,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_12) {
                         /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_99 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_107 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_99,
+                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_107,
                                     mask_any), load_any(weight_15 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8885,9 +9153,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_13) {
                         /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_100 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_108 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_100,
+                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_108,
                                     mask_any), load_any(weight_12 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8914,9 +9182,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_14) {
                         /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_101 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_109 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_101,
+                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_109,
                                     mask_any), load_any(weight_9 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -8955,8 +9223,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_102 = load_any(row_sum + i);
-                        const vec_any term = row_sum_102;
+                        const vec_any row_sum_110 = load_any(row_sum + i);
+                        const vec_any term = row_sum_110;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -8971,8 +9239,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_2_103 = load_any(row_sum_2 + i);
-                        const vec_any term = row_sum_2_103;
+                        const vec_any row_sum_2_111 = load_any(row_sum_2 + i);
+                        const vec_any term = row_sum_2_111;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -8987,8 +9255,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_3_104 = load_any(row_sum_3 + i);
-                        const vec_any term = row_sum_3_104;
+                        const vec_any row_sum_3_112 = load_any(row_sum_3 + i);
+                        const vec_any term = row_sum_3_112;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9003,8 +9271,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_4_105 = load_any(row_sum_4 + i);
-                        const vec_any term = row_sum_4_105;
+                        const vec_any row_sum_4_113 = load_any(row_sum_4 + i);
+                        const vec_any term = row_sum_4_113;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9019,8 +9287,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_5_106 = load_any(row_sum_5 + i);
-                        const vec_any term = row_sum_5_106;
+                        const vec_any row_sum_5_114 = load_any(row_sum_5 + i);
+                        const vec_any term = row_sum_5_114;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9035,8 +9303,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_6_107 = load_any(row_sum_6 + i);
-                        const vec_any term = row_sum_6_107;
+                        const vec_any row_sum_6_115 = load_any(row_sum_6 + i);
+                        const vec_any term = row_sum_6_115;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9051,8 +9319,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_7_108 = load_any(row_sum_7 + i);
-                        const vec_any term = row_sum_7_108;
+                        const vec_any row_sum_7_116 = load_any(row_sum_7 + i);
+                        const vec_any term = row_sum_7_116;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9067,8 +9335,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_8_109 = load_any(row_sum_8 + i);
-                        const vec_any term = row_sum_8_109;
+                        const vec_any row_sum_8_117 = load_any(row_sum_8 + i);
+                        const vec_any term = row_sum_8_117;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9083,8 +9351,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_9_110 = load_any(row_sum_9 + i);
-                        const vec_any term = row_sum_9_110;
+                        const vec_any row_sum_9_118 = load_any(row_sum_9 + i);
+                        const vec_any term = row_sum_9_118;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9099,8 +9367,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_10_111 = load_any(row_sum_10 + i);
-                        const vec_any term = row_sum_10_111;
+                        const vec_any row_sum_10_119 = load_any(row_sum_10 + i);
+                        const vec_any term = row_sum_10_119;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9115,8 +9383,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_11_112 = load_any(row_sum_11 + i);
-                        const vec_any term = row_sum_11_112;
+                        const vec_any row_sum_11_120 = load_any(row_sum_11 + i);
+                        const vec_any term = row_sum_11_120;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9131,8 +9399,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_12_113 = load_any(row_sum_12 + i);
-                        const vec_any term = row_sum_12_113;
+                        const vec_any row_sum_12_121 = load_any(row_sum_12 + i);
+                        const vec_any term = row_sum_12_121;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9147,8 +9415,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_13_114 = load_any(row_sum_13 + i);
-                        const vec_any term = row_sum_13_114;
+                        const vec_any row_sum_13_122 = load_any(row_sum_13 + i);
+                        const vec_any term = row_sum_13_122;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9163,8 +9431,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_14_115 = load_any(row_sum_14 + i);
-                        const vec_any term = row_sum_14_115;
+                        const vec_any row_sum_14_123 = load_any(row_sum_14 + i);
+                        const vec_any term = row_sum_14_123;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9179,8 +9447,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_15_116 = load_any(row_sum_15 + i);
-                        const vec_any term = row_sum_15_116;
+                        const vec_any row_sum_15_124 = load_any(row_sum_15 + i);
+                        const vec_any term = row_sum_15_124;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9322,6 +9590,7 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_356: 356] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -9364,46 +9633,51 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
+            /* of_difference = log1p(abs(c) * (((query_start - (difference_356 + (lo() - hi()))) + -1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = j0 - i1;
+            for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
+                store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((query_start -
+                    ((difference_356 + lane_any) + t_1)) + (-1), vec_any) * 1.0f)));
+            }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * log1p(abs(c) * (((i + query_start) - j) * 1.0f))) / log1p ... */
-            const float t_0 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
-            const float w2_array_1 = w2_array[m * w2_array_stride_0];
-            const float w1_array_2 = w1_array[0];
-            const float t_3 = fabsf(c_array[0]);
-            const int64_t t_4 = i0 + query_start;
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+            const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
+            const float w2_array_3 = w2_array[m * w2_array_stride_0];
+            const float w1_array_4 = w1_array[0];
+            const float t_6 = fabsf(c_array[0]);
             const float t_7 = fabsf(threshold_array[0]);
-            const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
-            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_10 = shift_array[0];
+            const float w2_array_11 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
+            const float w1_array_12 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_13 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_14 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
+            const float w1_array_15 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_16 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_17 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
+            const float w1_array_18 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[3 * shift_array_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any t_6 = log1p_any(t_3 * ((t_5 + (float)i) * 1.0f));
-                    const int64_t t_8 = (i0 + i) + query_start;
-                    const float t_9 = (float)t_8;
-                    const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
-                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_0) + ((w2_array_1 *
-                        max_nan_any(splat_any((float)0), ((w1_array_2 * t_6) / t_10) + shift_array_11)) * 1.442695f)) +
-                        ((w2_array_12 * max_nan_any(splat_any((float)0), ((w1_array_13 * t_6) / t_10) + shift_array_14))
-                        * 1.442695f)) + ((w2_array_15 * max_nan_any(splat_any((float)0),
-                        ((w1_array_16 * t_6) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_any(splat_any((float)0), ((w1_array_19 * t_6) / t_10) + shift_array_20)) * 1.442695f)) -
-                        (saved_0[m * saved_0_head + (i0 + i)])));
+                    const vec_any of_difference_5 = load_any(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
+                    const float t_8 = (float)((i0 + i) + query_start);
+                    const float t_9 = log1pf(t_6 * (t_7 > t_8 || t_7 != t_7 ? t_7 : t_8));
+                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_2) + ((w2_array_3 *
+                        max_nan_any(splat_any((float)0), ((w1_array_4 * of_difference_5) / t_9) + shift_array_10)) *
+                        1.442695f)) + ((w2_array_11 * max_nan_any(splat_any((float)0),
+                        ((w1_array_12 * of_difference_5) / t_9) + shift_array_13)) * 1.442695f)) + ((w2_array_14 *
+                        max_nan_any(splat_any((float)0), ((w1_array_15 * of_difference_5) / t_9) + shift_array_16)) *
+                        1.442695f)) + ((w2_array_17 * max_nan_any(splat_any((float)0),
+                        ((w1_array_18 * of_difference_5) / t_9) + shift_array_19)) * 1.442695f)) - (saved_0[m *
+                        saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_21 = j0 + j + lane_any;
+                    const ints_any t_20 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_21 <= ((i0 + i) + query_start),
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
                             mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
@@ -9417,9 +9691,9 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_22 = (i0 + i) + query_start;
+                        const int64_t t_21 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_22, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_21, mask_any);
                         }
                         add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                             score + i * 64, in_region, j1 - j0);
@@ -9443,9 +9717,9 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 if (dk) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_23 = j0 + j + lane_any;
+                        const ints_any t_22 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_23 <= ((i0 + i) +
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_22 <= ((i0 + i) +
                                 query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
@@ -9460,9 +9734,9 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + query_start;
+                        const int64_t t_23 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_24, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_23, mask_any);
                         }
                         add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
                             in_region, j1 - j0);
@@ -10034,19 +10308,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_fire_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_fire_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_fire_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -10381,13 +10655,13 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 92608, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 92608, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 91136, .of_pair = 128};
+    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 92608, .of_pair = 128};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -10401,28 +10675,28 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 702336, .of_pair = 128,
+        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 703232, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 702336, .of_pair = 128,
+        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 703232, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2};
 #endif
-    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 702336, .of_pair = 128,
+    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 703232, .of_pair = 128,
         .wanted = wanted_0, .units = 16, .unit_heads = 2};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 245760, .of_pair = 128,
+        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 247232, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 245760, .of_pair = 128,
+        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 247232, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
-    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 245760, .of_pair = 128,
+    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 247232, .of_pair = 128,
         .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
     case 4:
 #if defined(__x86_64__)

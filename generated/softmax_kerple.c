@@ -23,11 +23,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -779,6 +779,7 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_368: 368] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -810,14 +811,23 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)))
+           * 1.442695f */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_2 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+        const int64_t t_2 = i0 - j1;
+        for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
+            store_v4(of_difference + difference_368, (t_0 * log1p_v4(t_1 * (__builtin_convertvector((((((difference_368
+                + lane_v4) + t_2) + query_start) + 1) ^ (((((difference_368 + lane_v4) + t_2) + query_start) + 1) >>
+                63)) - (((((difference_368 + lane_v4) + t_2) + query_start) + 1) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+        }
+        /* score = score - of_difference */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_2 -
-                    (float)j) * 1.0f))) * 1.442695f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - load_v4(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
+                }
             }
         }
         /* old_max = row_max */
@@ -1252,6 +1262,7 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_368: 368] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1274,14 +1285,23 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)))
+           * 1.442695f */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_2 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+        const int64_t t_2 = i0 - j1;
+        for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
+            store_v4(of_difference + difference_368, (t_0 * log1p_v4(t_1 * (__builtin_convertvector((((((difference_368
+                + lane_v4) + t_2) + query_start) + 1) ^ (((((difference_368 + lane_v4) + t_2) + query_start) + 1) >>
+                63)) - (((((difference_368 + lane_v4) + t_2) + query_start) + 1) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+        }
+        /* score = score - of_difference */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_2 -
-                    (float)j) * 1.0f))) * 1.442695f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - load_v4(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
+                }
             }
         }
         /* old_max = row_max */
@@ -1448,6 +1468,9 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
     float *const dout_tile = (float *)(void *)(work + 197888); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 214272); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 214528); /* [i: 64] */
+    float *const of_difference = (float *)(void *)(work + 214784); /* [difference_224: 224] */
+    float *const of_difference_2 = (float *)(void *)(work + 215680); /* [difference_224: 224] */
+    float *const of_difference_3 = (float *)(void *)(work + 214784); /* [difference_224: 224] */
     if (partial_0 || partial_1) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
@@ -1503,42 +1526,70 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
-                   saved_0_tile); score_2 = s ... */
-                const float a_array_1 = a_array[0];
-                const float t_2 = fabsf(a_array_1);
-                const float t_3 = fabsf(c_array[0]);
-                const float t_11 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
+                /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_224 + (lo() - hi())) + query_start) + 1) *
+                   1.0f))) * 1.442695f */
+                const float t_0 = fabsf(a_array[0]);
+                const float t_1 = fabsf(c_array[0]);
+                const int64_t t_2 = i0 - j1;
+                for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                    store_v4(of_difference + difference_224, (t_0 * log1p_v4(t_1 *
+                        (__builtin_convertvector((((((difference_224 + lane_v4) + t_2) + query_start) + 1) ^
+                        (((((difference_224 + lane_v4) + t_2) + query_start) + 1) >> 63)) - (((((difference_224 +
+                        lane_v4) + t_2) + query_start) + 1) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+                }
+                if (partial_0) {
+                    /* of_difference_2 = select(a < 0.0f, -1.0f, 1.0f) * log1p(abs(c) * (abs(((difference_224 + (lo() -
+                       hi())) + query_start) + 1) * 1.0f)) */
+                    const float t_3 = (a_array[0] < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_4 = fabsf(c_array[0]);
+                    const int64_t t_5 = i0 - j1;
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        store_v4(of_difference_2 + difference_224, t_3 * log1p_v4(t_4 *
+                            (__builtin_convertvector((((((difference_224 + lane_v4) + t_5) + query_start) + 1) ^
+                            (((((difference_224 + lane_v4) + t_5) + query_start) + 1) >> 63)) - (((((difference_224 +
+                            lane_v4) + t_5) + query_start) + 1) >> 63), vec_v4) * 1.0f)));
+                    }
+                }
+                /* score = exp2((score - of_difference) - saved_0_tile); score_2 = score_2 + row_0_tile;
+                   weight_3 = score_2 * (score * 0.125f); wei ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_4 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
-                    const vec_v4 saved_0_tile_6 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_9 = load_v4(row_0_tile + i);
+                    const vec_v4 saved_0_tile_7 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_10 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_5 = log1p_v4(t_3 * (abs_v4(t_4 - (float)j) * 1.0f));
-                        const vec_v4 score_new7 = exp2_v4((score_0 - ((t_2 * t_5) * 1.442695f)) - saved_0_tile_6);
-                        store_v4(score + j * 64 + i, score_new7);
-                        const vec_v4 score_2_8 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new10 = score_2_8 + row_0_tile_9;
-                        store_v4(score_2 + j * 64 + i, score_2_new10);
-                        store_v4(weight_3 + j * 64 + i, score_2_new10 * (score_new7 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new10 * (-(score_new7 * (t_11 * t_5))));
+                        const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_new8 = exp2_v4((score_6 - load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0
+                            - j1) - 1))) - saved_0_tile_7);
+                        store_v4(score + j * 64 + i, score_new8);
+                        const vec_v4 score_2_9 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new11 = score_2_9 + row_0_tile_10;
+                        store_v4(score_2 + j * 64 + i, score_2_new11);
+                        store_v4(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
+                        store_v4(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * load_v4(of_difference_2 + ((i0 +
+                            i) - (j0 + j) - (i0 - j1) - 1)))));
                     }
                 }
                 if (partial_1) {
-                    /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * abs((i + query_start) - j)) / (1.0f + (abs(c) * (abs(( ... */
+                    /* of_difference_3 = abs(a) * ((select(c < 0.0f, -1.0f,
+                       1.0f) * abs(((difference_224 + (lo() - hi())) + query_start) + 1)) / (1.0f  ... */
                     const float t_12 = fabsf(a_array[0]);
                     const float c_array_13 = c_array[0];
                     const float t_14 = (c_array_13 < 0.0f) ? (-1.0f) : 1.0f;
-                    const float t_16 = fabsf(c_array_13);
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_15 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
-                        const vec_v4 t_17 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+                    const int64_t t_15 = i0 - j1;
+                    const float t_17 = fabsf(c_array_13);
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        const ints_v4 t_16 = (((((difference_224 + lane_v4) + t_15) + query_start) + 1) ^
+                            (((((difference_224 + lane_v4) + t_15) + query_start) + 1) >> 63)) - (((((difference_224 +
+                            lane_v4) + t_15) + query_start) + 1) >> 63);
+                        store_v4(of_difference_3 + difference_224, t_12 * ((t_14 * __builtin_convertvector(t_16,
+                            vec_v4)) / (1.0f + (t_17 * (__builtin_convertvector(t_16, vec_v4) * 1.0f)))));
+                    }
+                    /* score = score_2 * neg(score * of_difference_3) */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 + i)
-                                * (t_12 * ((t_14 * abs_v4(t_15 - (float)j)) / (1.0f + (t_16 * (abs_v4(t_17 - (float)j) *
-                                1.0f))))))));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 +
+                                    i) * load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
+                            }
                         }
                     }
                 }
@@ -1735,6 +1786,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_368: 368] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1777,24 +1829,30 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
-               saved_0) */
+            /* of_difference = (abs(a) * log1p(abs(c) * (abs((query_start - (difference_368 + (lo() - hi()))) + -1) *
+               1.0f))) * 1.442695f */
             const float t_0 = fabsf(a_array[m * a_array_stride_0]);
             const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-            const int64_t t_2 = i0 + query_start;
+            const int64_t t_2 = j0 - i1;
+            for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
+                store_v4(of_difference + difference_368, (t_0 * log1p_v4(t_1 * (__builtin_convertvector((((query_start -
+                    ((difference_368 + lane_v4) + t_2)) + (-1)) ^ (((query_start - ((difference_368 + lane_v4) + t_2)) +
+                    (-1)) >> 63)) - (((query_start - ((difference_368 + lane_v4) + t_2)) + (-1)) >> 63),
+                    vec_v4) * 1.0f))) * 1.442695f);
+            }
+            /* score = exp2((score - of_difference) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) - ((t_0 * log1p_v4(t_1 *
-                        (abs_v4(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) - load_v4(of_difference + ((j0 +
+                        j) - (i0 + i) - (j0 - i1) - 1))) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_4 = j0 + j + lane_v4;
+                    const ints_v4 t_3 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) + query_start),
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
                             mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
                     }
                 }
@@ -1808,9 +1866,9 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + query_start;
+                        const int64_t t_4 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
                         add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
                             in_region, j1 - j0);
@@ -1834,9 +1892,9 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 if (dk) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_6 = j0 + j + lane_v4;
+                        const ints_v4 t_5 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_6 <= ((i0 + i) +
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_5 <= ((i0 + i) +
                                 query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
                         }
                     }
@@ -1851,9 +1909,9 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + query_start;
+                        const int64_t t_6 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_6, mask_v4);
                         }
                         add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
                             in_region, j1 - j0);
@@ -2573,6 +2631,7 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_360: 360] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -2604,14 +2663,23 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)))
+           * 1.442695f */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_2 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+        const int64_t t_2 = i0 - j1;
+        for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
+            store_v3(of_difference + difference_360, (t_0 * log1p_v3(t_1 * (__builtin_convertvector((((((difference_360
+                + lane_v3) + t_2) + query_start) + 1) ^ (((((difference_360 + lane_v3) + t_2) + query_start) + 1) >>
+                63)) - (((((difference_360 + lane_v3) + t_2) + query_start) + 1) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+        }
+        /* score = score - of_difference */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_2 -
-                    (float)j) * 1.0f))) * 1.442695f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - load_v3(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
+                }
             }
         }
         /* old_max = row_max */
@@ -3049,6 +3117,7 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_360: 360] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -3071,14 +3140,23 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)))
+           * 1.442695f */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_2 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+        const int64_t t_2 = i0 - j1;
+        for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
+            store_v3(of_difference + difference_360, (t_0 * log1p_v3(t_1 * (__builtin_convertvector((((((difference_360
+                + lane_v3) + t_2) + query_start) + 1) ^ (((((difference_360 + lane_v3) + t_2) + query_start) + 1) >>
+                63)) - (((((difference_360 + lane_v3) + t_2) + query_start) + 1) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+        }
+        /* score = score - of_difference */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_2 -
-                    (float)j) * 1.0f))) * 1.442695f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - load_v3(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
+                }
             }
         }
         /* old_max = row_max */
@@ -3249,6 +3327,9 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
     float *const dout_tile = (float *)(void *)(work + 197888); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 214272); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 214528); /* [i: 64] */
+    float *const of_difference = (float *)(void *)(work + 214784); /* [difference_216: 216] */
+    float *const of_difference_2 = (float *)(void *)(work + 215680); /* [difference_216: 216] */
+    float *const of_difference_3 = (float *)(void *)(work + 214784); /* [difference_216: 216] */
     if (partial_0 || partial_1) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
@@ -3304,42 +3385,70 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
-                   saved_0_tile); score_2 = s ... */
-                const float a_array_1 = a_array[0];
-                const float t_2 = fabsf(a_array_1);
-                const float t_3 = fabsf(c_array[0]);
-                const float t_11 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
+                /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_216 + (lo() - hi())) + query_start) + 1) *
+                   1.0f))) * 1.442695f */
+                const float t_0 = fabsf(a_array[0]);
+                const float t_1 = fabsf(c_array[0]);
+                const int64_t t_2 = i0 - j1;
+                for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                    store_v3(of_difference + difference_216, (t_0 * log1p_v3(t_1 *
+                        (__builtin_convertvector((((((difference_216 + lane_v3) + t_2) + query_start) + 1) ^
+                        (((((difference_216 + lane_v3) + t_2) + query_start) + 1) >> 63)) - (((((difference_216 +
+                        lane_v3) + t_2) + query_start) + 1) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+                }
+                if (partial_0) {
+                    /* of_difference_2 = select(a < 0.0f, -1.0f, 1.0f) * log1p(abs(c) * (abs(((difference_216 + (lo() -
+                       hi())) + query_start) + 1) * 1.0f)) */
+                    const float t_3 = (a_array[0] < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_4 = fabsf(c_array[0]);
+                    const int64_t t_5 = i0 - j1;
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        store_v3(of_difference_2 + difference_216, t_3 * log1p_v3(t_4 *
+                            (__builtin_convertvector((((((difference_216 + lane_v3) + t_5) + query_start) + 1) ^
+                            (((((difference_216 + lane_v3) + t_5) + query_start) + 1) >> 63)) - (((((difference_216 +
+                            lane_v3) + t_5) + query_start) + 1) >> 63), vec_v3) * 1.0f)));
+                    }
+                }
+                /* score = exp2((score - of_difference) - saved_0_tile); score_2 = score_2 + row_0_tile;
+                   weight_3 = score_2 * (score * 0.125f); wei ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_4 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
-                    const vec_v3 saved_0_tile_6 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_9 = load_v3(row_0_tile + i);
+                    const vec_v3 saved_0_tile_7 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_10 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_5 = log1p_v3(t_3 * (abs_v3(t_4 - (float)j) * 1.0f));
-                        const vec_v3 score_new7 = exp2_v3((score_0 - ((t_2 * t_5) * 1.442695f)) - saved_0_tile_6);
-                        store_v3(score + j * 64 + i, score_new7);
-                        const vec_v3 score_2_8 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new10 = score_2_8 + row_0_tile_9;
-                        store_v3(score_2 + j * 64 + i, score_2_new10);
-                        store_v3(weight_3 + j * 64 + i, score_2_new10 * (score_new7 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new10 * (-(score_new7 * (t_11 * t_5))));
+                        const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_new8 = exp2_v3((score_6 - load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0
+                            - j1) - 1))) - saved_0_tile_7);
+                        store_v3(score + j * 64 + i, score_new8);
+                        const vec_v3 score_2_9 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new11 = score_2_9 + row_0_tile_10;
+                        store_v3(score_2 + j * 64 + i, score_2_new11);
+                        store_v3(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
+                        store_v3(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * load_v3(of_difference_2 + ((i0 +
+                            i) - (j0 + j) - (i0 - j1) - 1)))));
                     }
                 }
                 if (partial_1) {
-                    /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * abs((i + query_start) - j)) / (1.0f + (abs(c) * (abs(( ... */
+                    /* of_difference_3 = abs(a) * ((select(c < 0.0f, -1.0f,
+                       1.0f) * abs(((difference_216 + (lo() - hi())) + query_start) + 1)) / (1.0f  ... */
                     const float t_12 = fabsf(a_array[0]);
                     const float c_array_13 = c_array[0];
                     const float t_14 = (c_array_13 < 0.0f) ? (-1.0f) : 1.0f;
-                    const float t_16 = fabsf(c_array_13);
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_15 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
-                        const vec_v3 t_17 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+                    const int64_t t_15 = i0 - j1;
+                    const float t_17 = fabsf(c_array_13);
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        const ints_v3 t_16 = (((((difference_216 + lane_v3) + t_15) + query_start) + 1) ^
+                            (((((difference_216 + lane_v3) + t_15) + query_start) + 1) >> 63)) - (((((difference_216 +
+                            lane_v3) + t_15) + query_start) + 1) >> 63);
+                        store_v3(of_difference_3 + difference_216, t_12 * ((t_14 * __builtin_convertvector(t_16,
+                            vec_v3)) / (1.0f + (t_17 * (__builtin_convertvector(t_16, vec_v3) * 1.0f)))));
+                    }
+                    /* score = score_2 * neg(score * of_difference_3) */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 + i)
-                                * (t_12 * ((t_14 * abs_v3(t_15 - (float)j)) / (1.0f + (t_16 * (abs_v3(t_17 - (float)j) *
-                                1.0f))))))));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 +
+                                    i) * load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
+                            }
                         }
                     }
                 }
@@ -3536,6 +3645,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_360: 360] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -3578,24 +3688,30 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
-               saved_0) */
+            /* of_difference = (abs(a) * log1p(abs(c) * (abs((query_start - (difference_360 + (lo() - hi()))) + -1) *
+               1.0f))) * 1.442695f */
             const float t_0 = fabsf(a_array[m * a_array_stride_0]);
             const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-            const int64_t t_2 = i0 + query_start;
+            const int64_t t_2 = j0 - i1;
+            for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
+                store_v3(of_difference + difference_360, (t_0 * log1p_v3(t_1 * (__builtin_convertvector((((query_start -
+                    ((difference_360 + lane_v3) + t_2)) + (-1)) ^ (((query_start - ((difference_360 + lane_v3) + t_2)) +
+                    (-1)) >> 63)) - (((query_start - ((difference_360 + lane_v3) + t_2)) + (-1)) >> 63),
+                    vec_v3) * 1.0f))) * 1.442695f);
+            }
+            /* score = exp2((score - of_difference) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) - ((t_0 * log1p_v3(t_1 *
-                        (abs_v3(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) - load_v3(of_difference + ((j0 +
+                        j) - (i0 + i) - (j0 - i1) - 1))) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_4 = j0 + j + lane_v3;
+                    const ints_v3 t_3 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) + query_start),
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
                             mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
                     }
                 }
@@ -3609,9 +3725,9 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + query_start;
+                        const int64_t t_4 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
                         add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
                             in_region, j1 - j0);
@@ -3635,9 +3751,9 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 if (dk) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_6 = j0 + j + lane_v3;
+                        const ints_v3 t_5 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_6 <= ((i0 + i) +
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_5 <= ((i0 + i) +
                                 query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
                         }
                     }
@@ -3652,9 +3768,9 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + query_start;
+                        const int64_t t_6 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_6, mask_v3);
                         }
                         add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
                             in_region, j1 - j0);
@@ -4358,6 +4474,7 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_356: 356] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -4389,14 +4506,24 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)))
+           * 1.442695f */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_2 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+        const int64_t t_2 = i0 - j1;
+        for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
+            store_any(of_difference + difference_356, (t_0 * log1p_any(t_1 *
+                (__builtin_convertvector((((((difference_356 + lane_any) + t_2) + query_start) + 1) ^
+                (((((difference_356 + lane_any) + t_2) + query_start) + 1) >> 63)) - (((((difference_356 + lane_any) +
+                t_2) + query_start) + 1) >> 63), vec_any) * 1.0f))) * 1.442695f);
+        }
+        /* score = score - of_difference */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_2 -
-                    (float)j) * 1.0f))) * 1.442695f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(score + j * 64 + i, load_any(score + j * 64 + i) - load_any(of_difference + ((i0 + i) -
+                        (j0 + j) - (i0 - j1) - 1)));
+                }
             }
         }
         /* old_max = row_max */
@@ -4836,6 +4963,7 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_356: 356] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -4858,14 +4986,24 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)))
+           * 1.442695f */
         const float t_0 = fabsf(a_array[0]);
         const float t_1 = fabsf(c_array[0]);
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_2 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+        const int64_t t_2 = i0 - j1;
+        for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
+            store_any(of_difference + difference_356, (t_0 * log1p_any(t_1 *
+                (__builtin_convertvector((((((difference_356 + lane_any) + t_2) + query_start) + 1) ^
+                (((((difference_356 + lane_any) + t_2) + query_start) + 1) >> 63)) - (((((difference_356 + lane_any) +
+                t_2) + query_start) + 1) >> 63), vec_any) * 1.0f))) * 1.442695f);
+        }
+        /* score = score - of_difference */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_2 -
-                    (float)j) * 1.0f))) * 1.442695f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(score + j * 64 + i, load_any(score + j * 64 + i) - load_any(of_difference + ((i0 + i) -
+                        (j0 + j) - (i0 - j1) - 1)));
+                }
             }
         }
         /* old_max = row_max */
@@ -5037,6 +5175,9 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
     float *const dout_tile = (float *)(void *)(work + 197888); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 214272); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 214528); /* [i: 64] */
+    float *const of_difference = (float *)(void *)(work + 214784); /* [difference_212: 212] */
+    float *const of_difference_2 = (float *)(void *)(work + 215680); /* [difference_212: 212] */
+    float *const of_difference_3 = (float *)(void *)(work + 214784); /* [difference_212: 212] */
     if (partial_0 || partial_1) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
@@ -5092,42 +5233,70 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
-                   saved_0_tile); score_2 = s ... */
-                const float a_array_1 = a_array[0];
-                const float t_2 = fabsf(a_array_1);
-                const float t_3 = fabsf(c_array[0]);
-                const float t_11 = (a_array_1 < 0.0f) ? (-1.0f) : 1.0f;
+                /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_212 + (lo() - hi())) + query_start) + 1) *
+                   1.0f))) * 1.442695f */
+                const float t_0 = fabsf(a_array[0]);
+                const float t_1 = fabsf(c_array[0]);
+                const int64_t t_2 = i0 - j1;
+                for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                    store_any(of_difference + difference_212, (t_0 * log1p_any(t_1 *
+                        (__builtin_convertvector((((((difference_212 + lane_any) + t_2) + query_start) + 1) ^
+                        (((((difference_212 + lane_any) + t_2) + query_start) + 1) >> 63)) - (((((difference_212 +
+                        lane_any) + t_2) + query_start) + 1) >> 63), vec_any) * 1.0f))) * 1.442695f);
+                }
+                if (partial_0) {
+                    /* of_difference_2 = select(a < 0.0f, -1.0f, 1.0f) * log1p(abs(c) * (abs(((difference_212 + (lo() -
+                       hi())) + query_start) + 1) * 1.0f)) */
+                    const float t_3 = (a_array[0] < 0.0f) ? (-1.0f) : 1.0f;
+                    const float t_4 = fabsf(c_array[0]);
+                    const int64_t t_5 = i0 - j1;
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        store_any(of_difference_2 + difference_212, t_3 * log1p_any(t_4 *
+                            (__builtin_convertvector((((((difference_212 + lane_any) + t_5) + query_start) + 1) ^
+                            (((((difference_212 + lane_any) + t_5) + query_start) + 1) >> 63)) - (((((difference_212 +
+                            lane_any) + t_5) + query_start) + 1) >> 63), vec_any) * 1.0f)));
+                    }
+                }
+                /* score = exp2((score - of_difference) - saved_0_tile); score_2 = score_2 + row_0_tile;
+                   weight_3 = score_2 * (score * 0.125f); wei ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_4 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
-                    const vec_any saved_0_tile_6 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_9 = load_any(row_0_tile + i);
+                    const vec_any saved_0_tile_7 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_10 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any t_5 = log1p_any(t_3 * (abs_any(t_4 - (float)j) * 1.0f));
-                        const vec_any score_new7 = exp2_any((score_0 - ((t_2 * t_5) * 1.442695f)) - saved_0_tile_6);
-                        store_any(score + j * 64 + i, score_new7);
-                        const vec_any score_2_8 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new10 = score_2_8 + row_0_tile_9;
-                        store_any(score_2 + j * 64 + i, score_2_new10);
-                        store_any(weight_3 + j * 64 + i, score_2_new10 * (score_new7 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new10 * (-(score_new7 * (t_11 * t_5))));
+                        const vec_any score_6 = load_any(score + j * 64 + i);
+                        const vec_any score_new8 = exp2_any((score_6 - load_any(of_difference + ((i0 + i) - (j0 + j) -
+                            (i0 - j1) - 1))) - saved_0_tile_7);
+                        store_any(score + j * 64 + i, score_new8);
+                        const vec_any score_2_9 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new11 = score_2_9 + row_0_tile_10;
+                        store_any(score_2 + j * 64 + i, score_2_new11);
+                        store_any(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
+                        store_any(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * load_any(of_difference_2 + ((i0
+                            + i) - (j0 + j) - (i0 - j1) - 1)))));
                     }
                 }
                 if (partial_1) {
-                    /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * abs((i + query_start) - j)) / (1.0f + (abs(c) * (abs(( ... */
+                    /* of_difference_3 = abs(a) * ((select(c < 0.0f, -1.0f,
+                       1.0f) * abs(((difference_212 + (lo() - hi())) + query_start) + 1)) / (1.0f  ... */
                     const float t_12 = fabsf(a_array[0]);
                     const float c_array_13 = c_array[0];
                     const float t_14 = (c_array_13 < 0.0f) ? (-1.0f) : 1.0f;
-                    const float t_16 = fabsf(c_array_13);
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_15 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
-                        const vec_any t_17 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+                    const int64_t t_15 = i0 - j1;
+                    const float t_17 = fabsf(c_array_13);
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        const ints_any t_16 = (((((difference_212 + lane_any) + t_15) + query_start) + 1) ^
+                            (((((difference_212 + lane_any) + t_15) + query_start) + 1) >> 63)) - (((((difference_212 +
+                            lane_any) + t_15) + query_start) + 1) >> 63);
+                        store_any(of_difference_3 + difference_212, t_12 * ((t_14 * __builtin_convertvector(t_16,
+                            vec_any)) / (1.0f + (t_17 * (__builtin_convertvector(t_16, vec_any) * 1.0f)))));
+                    }
+                    /* score = score_2 * neg(score * of_difference_3) */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j * 64 +
-                                i) * (t_12 * ((t_14 * abs_any(t_15 - (float)j)) / (1.0f + (t_16 * (abs_any(t_17 -
-                                (float)j) * 1.0f))))))));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j *
+                                    64 + i) * load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
+                            }
                         }
                     }
                 }
@@ -5324,6 +5493,7 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_356: 356] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -5366,24 +5536,30 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + query_start) - j) * 1.0f))) * 1.442695f)) -
-               saved_0) */
+            /* of_difference = (abs(a) * log1p(abs(c) * (abs((query_start - (difference_356 + (lo() - hi()))) + -1) *
+               1.0f))) * 1.442695f */
             const float t_0 = fabsf(a_array[m * a_array_stride_0]);
             const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-            const int64_t t_2 = i0 + query_start;
+            const int64_t t_2 = j0 - i1;
+            for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
+                store_any(of_difference + difference_356, (t_0 * log1p_any(t_1 * (__builtin_convertvector((((query_start
+                    - ((difference_356 + lane_any) + t_2)) + (-1)) ^ (((query_start - ((difference_356 + lane_any) +
+                    t_2)) + (-1)) >> 63)) - (((query_start - ((difference_356 + lane_any) + t_2)) + (-1)) >> 63),
+                    vec_any) * 1.0f))) * 1.442695f);
+            }
+            /* score = exp2((score - of_difference) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) - ((t_0 * log1p_any(t_1 *
-                        (abs_any(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) - load_any(of_difference + ((j0
+                        + j) - (i0 + i) - (j0 - i1) - 1))) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_4 = j0 + j + lane_any;
+                    const ints_any t_3 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) + query_start),
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
                             mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
                     }
                 }
@@ -5397,9 +5573,9 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + query_start;
+                        const int64_t t_4 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
                         add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                             score + i * 64, in_region, j1 - j0);
@@ -5423,9 +5599,9 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 if (dk) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_6 = j0 + j + lane_any;
+                        const ints_any t_5 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_6 <= ((i0 + i) +
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_5 <= ((i0 + i) +
                                 query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
                         }
                     }
@@ -5440,9 +5616,9 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + query_start;
+                        const int64_t t_6 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_6, mask_any);
                         }
                         add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
                             in_region, j1 - j0);
@@ -5597,19 +5773,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_kerple_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_kerple_rows_v4, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_kerple_rows_v4, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_kerple_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_kerple_rows_v3, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_kerple_rows_v3, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_kerple_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_kerple_rows_any, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = softmax_kerple_rows_any, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -5932,13 +6108,13 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_saved_v4, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_kerple_saved_v4, .tile = 64, .own = 92608, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_saved_v3, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_kerple_saved_v3, .tile = 64, .own = 92608, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_kerple_saved_any, .tile = 64, .own = 91136, .of_pair = 128};
+    return (struct version){.rows = softmax_kerple_saved_any, .tile = 64, .own = 92608, .of_pair = 128};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -5952,28 +6128,28 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_dq_sums1_v4, .tile = -1, .own = 214784, .of_pair = 128,
+        return (struct version){.rows = softmax_kerple_dq_sums1_v4, .tile = -1, .own = 216576, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_dq_sums1_v3, .tile = -1, .own = 214784, .of_pair = 128,
+        return (struct version){.rows = softmax_kerple_dq_sums1_v3, .tile = -1, .own = 216576, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2};
 #endif
-    return (struct version){.rows = softmax_kerple_dq_sums1_any, .tile = -1, .own = 214784, .of_pair = 128,
+    return (struct version){.rows = softmax_kerple_dq_sums1_any, .tile = -1, .own = 216576, .of_pair = 128,
         .wanted = wanted_0, .units = 16, .unit_heads = 2};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_dk_dv_v4, .tile = 64, .own = 245760, .of_pair = 128,
+        return (struct version){.rows = softmax_kerple_dk_dv_v4, .tile = 64, .own = 247232, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_dk_dv_v3, .tile = 64, .own = 245760, .of_pair = 128,
+        return (struct version){.rows = softmax_kerple_dk_dv_v3, .tile = 64, .own = 247232, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
-    return (struct version){.rows = softmax_kerple_dk_dv_any, .tile = 64, .own = 245760, .of_pair = 128,
+    return (struct version){.rows = softmax_kerple_dk_dv_any, .tile = 64, .own = 247232, .of_pair = 128,
         .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
     default:
 #if defined(__x86_64__)

@@ -102,6 +102,9 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+/* min_real and max_real keep NaN, unlike fmin and fmax. */
+INLINE double min_real(double a, double b) { return a < b || a != a ? a : b; }
+INLINE double max_real(double a, double b) { return a > b || a != a ? a : b; }
 /* Truncates x. The absolute value is at most 2^62. NaN becomes 0. */
 INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
 
@@ -723,12 +726,9 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
         for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
             table_array[max(min((((difference_368 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0
             - j1 + query_start - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-            8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
-            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) /
-            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
+            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
+            15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -911,11 +911,8 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
                 max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
                 + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
-                j)) : truncated((8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
-                2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -1157,12 +1154,9 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
         for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
             table_array[max(min((((difference_368 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0
             - j1 + query_start - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-            8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
-            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) /
-            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
+            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
+            15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -1370,12 +1364,8 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                     difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 +
                     query_start + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + query_start - 6) <= 0) && (0 <=
                     (difference_224 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 +
-                    query_start + 1) : truncated((8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + query_start + 1)
-                    * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
-                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_224 +
-                    i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
-                    ((log(((int64_t)llabs(difference_224 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-                    8.0) : 15))), 31), 0) * table_array_stride_1];
+                    query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
+                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1578,12 +1568,9 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
             for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
                 table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_368 + j0 - i1 + 1)) ?
                 16 : 0) + ((((query_start - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <=
-                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) : truncated((8 +
-                ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
-                8.0) < 15 || 8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1)
-                - 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) :
+                truncated(min_real(8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -2226,12 +2213,9 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
         for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
             table_array[max(min((((difference_360 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0
             - j1 + query_start - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-            8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
-            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) /
-            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
+            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
+            15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2414,11 +2398,8 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
                 max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
                 + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
-                j)) : truncated((8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
-                2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2660,12 +2641,9 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
         for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
             table_array[max(min((((difference_360 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0
             - j1 + query_start - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-            8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
-            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) /
-            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
+            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
+            15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2873,12 +2851,8 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                     difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 +
                     query_start + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + query_start - 6) <= 0) && (0 <=
                     (difference_216 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 +
-                    query_start + 1) : truncated((8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + query_start + 1)
-                    * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
-                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_216 +
-                    i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
-                    ((log(((int64_t)llabs(difference_216 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-                    8.0) : 15))), 31), 0) * table_array_stride_1];
+                    query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
+                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3081,12 +3055,9 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
             for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
                 table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_360 + j0 - i1 + 1)) ?
                 16 : 0) + ((((query_start - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <=
-                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) : truncated((8 +
-                ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
-                8.0) < 15 || 8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1)
-                - 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) :
+                truncated(min_real(8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -3714,12 +3685,9 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
         for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
             table_array[max(min((((difference_356 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0
             - j1 + query_start - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-            8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
-            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) /
-            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
+            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
+            15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -3899,11 +3867,8 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
             for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
                 max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
                 + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
-                j)) : truncated((8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
-                2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) *
-                0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -4143,12 +4108,9 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
         for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
             table_array[max(min((((difference_356 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0
             - j1 + query_start - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated((8 +
-            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) < 15
-            || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-            8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781)
-            * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) /
-            2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
+            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
+            15))), 31), 0) * table_array_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -4356,12 +4318,8 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                     difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 +
                     query_start + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + query_start - 6) <= 0) && (0 <=
                     (difference_212 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 +
-                    query_start + 1) : truncated((8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + query_start + 1)
-                    * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
-                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_212 +
-                    i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
-                    ((log(((int64_t)llabs(difference_212 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) *
-                    8.0) : 15))), 31), 0) * table_array_stride_1];
+                    query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
+                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4564,12 +4522,9 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
             for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
                 table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_356 + j0 - i1 + 1)) ?
                 16 : 0) + ((((query_start - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <=
-                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) : truncated((8 +
-                ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
-                8.0) < 15 || 8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) *
-                0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1)
-                - 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_array_stride_1];
+                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) :
+                truncated(min_real(8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {

@@ -465,6 +465,8 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         case EXPR_MIN:
         case EXPR_MAX:
             if (!real) return extreme(x, e, a, b);
+            if (emit_truncates(x->c->spec))
+                return arena_printf(arena, "%s(%s, %s)", e->op == EXPR_MIN ? "min_real" : "max_real", a, b);
             made = arena_printf(arena, "%s %s %s || %s != %s ? %s : %s", a, e->op == EXPR_MIN ? "<" : ">", b, a, a, a,
                                 b);
             break;

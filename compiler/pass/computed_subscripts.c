@@ -4,6 +4,7 @@
      ranges.
    - Otherwise the tile has an element per point of the subscripts' axes.
    - For the gradient of such a parameter (differentiate/gather.c), a tile holds the subscripts.
+   - A costly function of i - j, such as log1p(c[h] * (i - j)), is also computed once for each difference.
    - A row at a computed position is also copied if it is no whole number of vectors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
@@ -214,7 +215,7 @@ static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const 
             .kind = ARRAY_TILE, .dtype = tile.dtype, .offset = -1, .rank = 1, .axes = {d.axis}, .extent = {d.extent}};
         e = of_strip(m, &d, e);
     }
-    tile.name = loops_unused_name(l, "subscript");
+    tile.name = loops_unused_name(l, e->type == TYPE_REAL ? "of_difference" : "subscript");
     struct stmt *const map = stmt_new(l, LOOPS_MAP);
     map->rank = tile.rank;
     for (int k = 0; k < tile.rank; k++) map->axes[k] = tile.axes[k];
@@ -247,6 +248,109 @@ static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
     return map;
 }
 
+/* ---- functions of a difference ---- */
+
+/* The two axes of the points of a MAP whose difference matters. */
+struct pair {
+    const struct stmt *map;
+    uint32_t axes; /* all axes of the MAP */
+    int lane, other;
+};
+
+/* Whether each operation of e has the same value for all points with the same difference. */
+static bool repeats_along(const struct pair *p, const struct expr *e)
+{
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return !(ref_axes(&p->map->operand[e->integer]) & p->axes);
+    case EXPR_ID:
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID:
+    case EXPR_ANY_ID:
+    case EXPR_DRAWN:
+    case EXPR_RANDOM: return false;
+    default: break;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!repeats_along(p, e->arg[k])) return false;
+    return true;
+}
+
+/* Whether e contains a costly operation on both axes of the pair. Operations on one axis run outside a loop. */
+static bool is_costly(const struct pair *p, const struct expr *e)
+{
+    const uint32_t both = UINT32_C(1) << p->lane | UINT32_C(1) << p->other;
+    if ((expr_axes(e) & both) != both) return false;
+    bool costly = expr_effort(e->op) >= EFFORT_SLOW;
+    for (int k = 0; k < expr_arity(e->op) && !costly; k++) costly = is_costly(p, e->arg[k]);
+    return costly;
+}
+
+/* Whether a strip can hold e, and saves costly work. */
+static bool fits_strip(const struct pair *p, const struct expr *e)
+{
+    const uint32_t both = UINT32_C(1) << p->lane | UINT32_C(1) << p->other;
+    return e->type == TYPE_REAL && (expr_axes(e) & p->axes) == both && is_costly(p, e) && repeats_along(p, e) &&
+           of_difference(e, p->lane, p->other);
+}
+
+/* Returns the largest subexpression of e that a strip can hold, or NULL. */
+static const struct expr *function_of_difference(const struct pair *p, const struct expr *e)
+{
+    if (fits_strip(p, e)) return e;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const struct expr *const found = function_of_difference(p, e->arg[k]);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Returns a smaller part of `found` that occurs in e again outside `found`, so that one strip serves all places. If
+   there is none, returns `found`. */
+static const struct expr *shared_part(struct module *m, const struct pair *p, const struct expr *e,
+                                      const struct expr *found)
+{
+    const struct expr *const others = expr_replace(m, e, found, expr_real(m, 0)), *part = found;
+    for (bool deeper = true; deeper;) {
+        deeper = false;
+        for (int k = 0; k < expr_arity(part->op) && !deeper; k++)
+            if (fits_strip(p, part->arg[k])) part = part->arg[k], deeper = true;
+        if (deeper && expr_uses(others, part)) return part;
+    }
+    return found;
+}
+
+/* Replaces a function of a difference in the assignments of statement *at by an element of a strip. Inserts and returns
+   the MAP that fills the strip, or NULL. */
+static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
+{
+    struct module *const m = x->l->module;
+    struct stmt *const s = *at;
+    struct pair p = {.map = s, .lane = s->axes[s->rank - 1]};
+    const struct expr *e = NULL;
+    for (int a = 0; a < s->rank; a++) p.axes |= UINT32_C(1) << s->axes[a];
+    for (int a = 0; a + 1 < s->rank && !e; a++) {
+        p.other = s->axes[a];
+        e = function_of_difference(&p, s->assign[k].expr);
+    }
+    struct ref r;
+    if (!e || s->operands == MAX_OPERANDS || differences_of(x, p.lane, p.other).axis < 0) return NULL;
+    e = shared_part(m, &p, s->assign[k].expr, e);
+    struct stmt *const map = store_subscript(x, s, e, &r);
+    if (!map) return NULL;
+    for (int n = 0; n < s->operands; n++) { /* the MAP gets the operands that it uses */
+        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, n);
+        if (!expr_uses(map->assign[0].expr, operand)) continue;
+        map->assign[0].expr = expr_replace(m, map->assign[0].expr, operand, expr_leaf(m, EXPR_OPERAND, map->operands));
+        map->operand[map->operands++] = s->operand[n];
+    }
+    const struct expr *const stored = expr_leaf(m, EXPR_OPERAND, s->operands);
+    s->operand[s->operands++] = r;
+    for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, e, stored);
+    map->next = s;
+    *at = map;
+    return map;
+}
+
 bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes)
 {
     const struct array *const a = &l->array[r->of];
@@ -272,8 +376,10 @@ static void walk(struct walk *x, struct stmt **body)
             walk(x, &s->body);
         if (s->op != LOOPS_MAP || s->rank == 0) continue;
         const int lane = s->axes[s->rank - 1];
-        for (int k = 0; k < s->assigns; k++)
+        for (int k = 0; k < s->assigns; k++) {
             for (struct stmt *map; (map = store_compared(x, at, k));) at = &map->next;
+            for (struct stmt *map; (map = store_function(x, at, k));) at = &map->next;
+        }
         for (int k = 0; k < s->operands; k++) {
             const struct ref *const r = &s->operand[k];
             if (!copies_elements(x->l, r, lane, x->lanes)) continue;

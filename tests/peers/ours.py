@@ -30,7 +30,7 @@ class Problem(ctypes.Structure):
 class Param(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
                 ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
-                ('random', ctypes.c_int), ('strides', ctypes.c_size_t)]
+                ('random', ctypes.c_int), ('strides', ctypes.c_size_t), ('tiles', ctypes.c_size_t)]
 
 
 class Description(ctypes.Structure):
@@ -46,7 +46,12 @@ class Description(ctypes.Structure):
                 ('state', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
                 ('state_init', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2)),
                 ('extend_workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
-                ('extend', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 8))]
+                ('extend', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 8)),
+                ('of_state', ctypes.c_void_p * 5), ('values_are_keys', ctypes.c_int), ('statistics', ctypes.c_int),
+                ('merge', ctypes.c_void_p), ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t),
+                ('tiles_bytes', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)),
+                ('tiles_of_mask', ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * 3,
+                                                   ctypes.c_size_t))]
 
 
 def compiler():
@@ -87,9 +92,10 @@ def pointer(array):
 
 
 class Kernel:
-    """specs/NAME.yaml with changed keys, on arrays [B,H,N,D] or [H,N,D]. A call overwrites .out and returns it."""
+    """specs/NAME.yaml with changed keys, on arrays [B,H,N,D] or [H,N,D]. A call overwrites .out and returns it. If
+    `tiles` is true, masks get tables of their tiles."""
 
-    def __init__(self, spec, settings, q, k, v, parameters, threads):
+    def __init__(self, spec, settings, q, k, v, parameters, threads, tiles=False):
         folder = os.path.join(WORK, 'kernels')
         os.makedirs(folder, exist_ok=True)
         options = [word for key, value in settings.items() for word in ('--set', '%s=%s' % (key, value))]
@@ -100,17 +106,28 @@ class Kernel:
                    '-I', os.path.join(ROOT, 'runtime'), source, runtime, '-lm']
         self.library = ctypes.CDLL(library(spec, command, [source, runtime]))
         self.kernel = Description.in_dll(self.library, spec + '_kernel')
-        batch, heads, n, dim = (1, *q.shape)[-4:]
+        batch, heads, n_q, dim = (1, *q.shape)[-4:]
+        kv_heads, n_k = k.shape[-3:-1]
         assert (self.kernel.head_dim, self.kernel.value_dim) == (dim, v.shape[-1])
-        self.problem = Problem(batch=batch, heads=heads, kv_heads=heads, n_q=n, n_k=n, threads=threads)
+        self.problem = Problem(batch=batch, heads=heads, kv_heads=kv_heads, n_q=n_q, n_k=n_k, threads=threads)
         self.kept = [q, k, v, parameters]
         self.table = ctypes.create_string_buffer(max(self.kernel.params_bytes, 8))
         for p in self.kernel.param[:self.kernel.params]:
             ctypes.c_void_p.from_buffer(self.table, p.offset).value = pointer(parameters[p.name.decode()])
-        self.out = np.zeros(v.shape, q.dtype)
+            if tiles and p.tiles: self.make_tiles(p, parameters[p.name.decode()])
+        self.out = np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
         self.problem.workspace_bytes = self.kernel.workspace(ctypes.addressof(self.problem))
         self.arguments = (ctypes.addressof(self.problem), ctypes.addressof(self.table), pointer(q), pointer(k),
                           pointer(v), pointer(self.out), self.memory(self.problem.workspace_bytes))
+
+    def make_tiles(self, p, mask):
+        shape = (ctypes.c_int64 * 4)(*mask.shape)
+        size = self.kernel.tiles_bytes(mask.ndim, ctypes.addressof(shape))
+        table = self.memory(size)
+        error = self.kernel.tiles_of_mask(pointer(mask), mask.ndim, ctypes.addressof(shape), None, table, size)
+        if error:
+            raise RuntimeError('attn_tiles_of_mask: error %d' % error)
+        ctypes.c_void_p.from_buffer(self.table, p.tiles).value = table
 
     def memory(self, size):
         """Allocates `size` bytes and returns their address, which is a multiple of 64."""

@@ -85,6 +85,9 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 #if TRUNCATES
+/* min_real and max_real keep NaN, unlike fmin and fmax. */
+INLINE double min_real(double a, double b) { return a < b || a != a ? a : b; }
+INLINE double max_real(double a, double b) { return a > b || a != a ? a : b; }
 /* Truncates x. The absolute value is at most 2^62. NaN becomes 0. */
 INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
 #endif
