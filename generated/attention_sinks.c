@@ -16,6 +16,7 @@
      query_start || j < 4)
      x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
      out = x7
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -47,6 +47,7 @@
      x38 [b g m i e] = sum over j of x36 * x28 if j <= i + query_start
      x39 [b g m i e] = x38
      out = x39
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -19,6 +19,7 @@
      x11 [b g m i e] = sum over j of x9 * v if j <= i + query_start
      x12 [b g m i e] = x10 == 0 ? 0 : x11 / x10
      out = x12
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -39,6 +39,7 @@
      x31 [b g m i e] = sum over j of x29 * x26 if j <= i + query_start
      x32 [b g m i e] = x31
      out = x32
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -37,6 +37,7 @@
      x29 [b g m i e] = sum over j of x27 * v if j <= i + query_start
      x30 [b g m i e] = x28 == 0 ? 0 : x29 / x28
      out = x30
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -16,6 +16,7 @@
      x8 [b g m i e] = sum over j of x6 * v if j <= i + query_start
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
      out = x9
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

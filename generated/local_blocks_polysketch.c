@@ -26,6 +26,7 @@
      64) && floor(j / 64) <= floor((i + query_start) / 64)
      x15 [b g m i e] = x13 + 1 == 0 ? 0 : x14 / (x13 + 1)
      out = x15
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -20,6 +20,7 @@
      x12 [b g m i e] = sum over j of x10 * v if j <= i + query_start
      x13 [b g m i e] = x12
      out = x13
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -40,6 +40,7 @@
      n_k + -1)) == id(document, b, j)
      x29 [b g m i e] = x27 + 1 == 0 ? 0 : x28 / (x27 + 1)
      out = x29
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

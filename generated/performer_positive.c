@@ -27,6 +27,7 @@
      x19 [b g m i e] = sum over j of x17 * v if j <= i + query_start
      x20 [b g m i e] = x18 == 0 ? 0 : x19 / x18
      out = x20
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

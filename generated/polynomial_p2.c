@@ -31,6 +31,7 @@
      x22 [b g m i e] = sum over j of x20 * v if j <= i + query_start
      x23 [b g m i e] = x21 + 1 == 0 ? 0 : x22 / (x21 + 1)
      out = x23
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -116,6 +116,7 @@
      x108 [b g m i e] = sum over j of x106 * v if j <= i + query_start
      x109 [b g m i e] = x107 + 1 == 0 ? 0 : x108 / (x107 + 1)
      out = x109
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

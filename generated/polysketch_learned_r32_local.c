@@ -117,6 +117,7 @@
      x109 [b g m i e] = sum over j of x107 * v if j <= i + query_start
      x110 [b g m i e] = x108 + 1 == 0 ? 0 : x109 / (x108 + 1)
      out = x110
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

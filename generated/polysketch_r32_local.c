@@ -35,6 +35,7 @@
      x27 [b g m i e] = sum over j of x25 * v if j <= i + query_start
      x28 [b g m i e] = x26 + 1 == 0 ? 0 : x27 / (x26 + 1)
      out = x28
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

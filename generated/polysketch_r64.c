@@ -34,6 +34,7 @@
      x26 [b g m i e] = sum over j of x24 * v if j <= i + query_start
      x27 [b g m i e] = x25 + 1 == 0 ? 0 : x26 / (x25 + 1)
      out = x27
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -22,6 +22,7 @@
      x13 [b g m i e] = sum over j of x11 * v if i + query_start + -4096 <= j && j <= i + query_start
      x14 [b g m i e] = x12 == 0 ? 0 : x13 / x12
      out = x14
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

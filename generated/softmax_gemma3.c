@@ -35,6 +35,7 @@
      x25 [b g m i e] = sum over j of x23 * v if i + query_start + -1023 <= j && j <= i + query_start
      x26 [b g m i e] = x24 == 0 ? 0 : x25 / x24
      out = x26
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -23,6 +23,7 @@
      sink [g m], learned parameter
      x15 [b g m i e] = x12 + exp(sink) == 0 ? 0 : x13 / (x12 + exp(sink))
      out = x15
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

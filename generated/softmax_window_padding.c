@@ -18,6 +18,7 @@
      id(lengths, 0, b)
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.

@@ -335,6 +335,10 @@ void emit_heading(const struct emitted_file *e, struct text *out)
     formulas(source, &graph);
     emit_comment(arena, out, graph.data, 5);
     text_free(&graph);
+    if (graph_has(source, EXPR_START))
+        text_add(out,
+                 "   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is "
+                 "NULL.\n");
     algorithm(e, out);
     contents(e, out);
     text_add(out, "\n   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name,

@@ -98,6 +98,30 @@ def values_are_keys(folder):
 
 
 @case
+def positions_of_queries(folder):
+    """Queries in the middle of allocated keys."""
+    spec = {'similarity': 'softmax', 'prepare': ['rope'], 'mask': {'all': ['causal', 'lengths']},
+            'shape': {'head_dim': 8}, 'emit': ['forward', 'backward']}
+    made, lengths = attnc.kernel({'name': 'placed', **spec}), np.array([33, 20], 'int32')
+    (q, _, _), (_, k, v) = arrays(n=5, m=40, D=8), arrays(n=40, m=40, D=8)
+    start = lengths - 5
+    P = {'lengths': lengths, 'query_start': start}
+    wanted = definitions.attend(spec, P, *(a.astype('f8') for a in (q, k, v)))
+    for given in start, start.tolist(), start.astype('int64'):
+        close(made(q, k, v, lengths=lengths, query_start=given), wanted, 1e-5, 'out')
+    one = made(q[:1], k[:1], v[:1], lengths=lengths[:1], query_start=28)
+    close(one, wanted[:1], 1e-5, 'a number')
+    whole = made.backward(q, k, v, one.repeat(2, 0), one.repeat(2, 0), lengths=lengths, query_start=start)
+    check(not whole.dk[0, :, 33:].any() and not whole.dk[1, :, 20:].any(), 'a key that nobody sees has a gradient')
+    refuses(lambda: made(q, k, v, lengths=lengths, query_start=[1]), ValueError,
+            'query_start has 1 positions; expected 2, one for each sequence')
+    refuses(lambda: made(q, k, v, lengths=lengths, query_start=0.5), TypeError,
+            'query_start has to be an integer, or an integer for each sequence')
+    refuses(lambda: made(q, k, v, lengths=lengths, query_start=2**40), ValueError,
+            'query_start is [1099511627776, 1099511627776]; expected positions from -2^31 to 2^31')
+
+
+@case
 def kernels_give_what_definitions_say(folder):
     q, k, v = arrays(n=37, m=41, D=16)
     for name in ('softmax_causal', 'sliding_window', 'softmax_bias', 'linear_elu', 'polynomial_p4', 'hedgehog',

@@ -141,6 +141,23 @@ def gradcheck(folder):
 
 
 @case
+def positions_of_queries(folder):
+    spec = {'name': 'placed', 'similarity': 'softmax', 'prepare': ['rope'], 'mask': {'all': ['causal', 'lengths']},
+            'shape': {'head_dim': 8}, 'dtype': 'f64'}
+    made, lengths = attnc.kernel(spec), torch.tensor([20, 33], dtype=torch.int32)
+    q, k, v = (torch.randn(2, heads, n, 8, dtype=torch.float64, requires_grad=True) for heads, n in ((4, 5), (2, 40), (2, 40)))
+    call = lambda start: lambda q, k, v: made(q, k, v, lengths=lengths, query_start=start)
+    check(torch.autograd.gradcheck(call(lengths - 5), (q, k, v)), 'gradcheck')
+    with torch.no_grad():
+        wanted = call(lengths - 5)(q, k, v)
+        check(torch.equal(call([15, 28])(q, k, v), wanted), 'a list')
+        check(not torch.equal(call(lengths - 6)(q, k, v), wanted), 'a later call keeps the positions of an earlier one')
+        both = torch.vmap(lambda q, k, v, start: made(q, k, v, lengths=lengths, query_start=start))(
+            *(torch.stack([a, a]) for a in (q, k, v)), torch.stack([lengths - 5, lengths - 6]))
+        check(torch.equal(both[0], wanted) and torch.equal(both[1], call(lengths - 6)(q, k, v)), 'vmap')
+
+
+@case
 def dropout(folder):
     spec = {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.4, 'seed': 5, 'shape': {'head_dim': 8}, 'dtype': 'f64'}
     made = attnc.kernel(spec)
