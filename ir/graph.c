@@ -285,12 +285,34 @@ bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
     return false;
 }
 
-void graph_sweep(struct graph *g)
+void graph_drop_operands(struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        struct value *value = &g->value[v];
+        if (value->op != GRAPH_MAP) continue;
+        const struct expr *with[MAX_OPERANDS];
+        int kept = 0;
+        for (int k = 0; k < value->operands; k++) {
+            const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k);
+            bool used = expr_uses(value->expr, leaf);
+            with[k] = used ? expr_leaf(g->module, EXPR_OPERAND, kept) : leaf;
+            if (used) value->operand[kept++] = value->operand[k];
+        }
+        if (kept == value->operands) continue;
+        value->operands = kept;
+        value->expr = expr_bind(g->module, value->expr, with);
+    }
+}
+
+/* Removes the values that no output needs. If `arrays`, the caller's arrays stay. */
+static void sweep(struct graph *g, bool arrays)
 {
     int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
     for (int o = 0; o < g->outputs; o++) number[g->output[o].value] = 1;
-    for (int v = 0; v < g->values; v++) /* Integer parameters stay, because expressions read them by name. */
-        number[v] |= g->value[v].integers;
+    for (int v = 0; v < g->values; v++) { /* Integer parameters stay, because expressions read them by name. */
+        const enum graph_op op = g->value[v].op;
+        number[v] |= g->value[v].integers || (arrays && (op == GRAPH_INPUT || op == GRAPH_PARAM));
+    }
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
         for (int k = 0; k < g->value[v].operands; k++) number[g->value[v].operand[k].of] = 1;
@@ -307,6 +329,17 @@ void graph_sweep(struct graph *g)
     }
     for (int o = 0; o < g->outputs; o++) g->output[o].value = number[g->output[o].value];
     g->values = kept;
+}
+
+void graph_sweep(struct graph *g)
+{
+    sweep(g, false);
+}
+
+void graph_sweep_computed(struct graph *g)
+{
+    graph_drop_operands(g);
+    sweep(g, true);
 }
 
 int graph_summed(const struct value *v)

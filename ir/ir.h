@@ -528,6 +528,10 @@ int graph_map_summed(struct graph *g, int v);
 int graph_find(const struct graph *g, const char *name);
 /* Removes values that no output depends on, and renumbers. Integer parameters stay. */
 void graph_sweep(struct graph *g);
+/* Removes operands that the expression of a map does not use. */
+void graph_drop_operands(struct graph *g);
+/* Removes unused operands and values, but keeps inputs and parameters. */
+void graph_sweep_computed(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
 /* Returns the number of operands that a REDUCE or CONTRACT sums, which is 1 or 2. For a SOLVE, returns the number of
    operands that `keep` does not use. Any operands after these belong to `keep`. */

@@ -141,10 +141,10 @@ static void add_totals(struct maker *x, const struct compilation *first, const s
     }
 }
 
-/* Returns whether the terms of prefix sums read arrays. Such arrays have gradients. */
+/* Returns whether the weights have prefix sums whose terms read arrays. Such arrays have gradients. */
 static bool terms_have_gradients(const struct unit *p)
 {
-    return p->spec->decay && p->spec->decay->elements > 0;
+    return p->spec->decay && p->spec->decay->elements > 0 && has_prefix_sums(p->graph);
 }
 
 /* Compiles the gradients of the arrays that prefix sums read. These parts of backward run last, so they are numbered

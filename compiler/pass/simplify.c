@@ -73,26 +73,6 @@ static bool inline_single_uses(struct graph *g)
     return changed;
 }
 
-/* Removes operands that the expression of a map does not use. */
-static void drop_unused_operands(struct graph *g)
-{
-    for (int v = 0; v < g->values; v++) {
-        struct value *value = &g->value[v];
-        if (value->op != GRAPH_MAP) continue;
-        const struct expr *with[MAX_OPERANDS];
-        int kept = 0;
-        for (int k = 0; k < value->operands; k++) {
-            const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k);
-            bool used = expr_uses(value->expr, leaf);
-            with[k] = used ? expr_leaf(g->module, EXPR_OPERAND, kept) : leaf;
-            if (used) value->operand[kept++] = value->operand[k];
-        }
-        if (kept == value->operands) continue;
-        value->operands = kept;
-        value->expr = expr_bind(g->module, value->expr, with);
-    }
-}
-
 /* Makes users of a copying map read its operand. Maps that are outputs stay. */
 static void drop_identities(struct graph *g)
 {
@@ -113,7 +93,7 @@ void simplify_graph(struct graph *g)
 {
     do {
         merge_equal(g);
-        drop_unused_operands(g);
+        graph_drop_operands(g);
         drop_identities(g);
         graph_sweep(g);
     } while (inline_single_uses(g));

@@ -82,8 +82,8 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
 }
 
 /* Builds the graph. If `prepared`, the keys are prepared. If `drops`, there is dropout. */
-static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
-                           struct diagnostics *d)
+static struct graph *build_all(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
+                               struct diagnostics *d)
 {
     int errors = diagnostics_errors(d);
     struct builder builder = begin(arena, spec, d), *x = &builder;
@@ -134,6 +134,15 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
                   build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
     if (spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, denominator);
     return diagnostics_errors(d) > errors ? NULL : x->g;
+}
+
+/* As build_all, without values that no output needs. A weight without s needs no decay of elements, for example. */
+static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
+                           struct diagnostics *d)
+{
+    struct graph *const g = build_all(arena, spec, prepared, drops, d);
+    if (g) graph_sweep_computed(g);
+    return g;
 }
 
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)

@@ -326,9 +326,10 @@ def judge(spec, P, made):
 
 
 def learned(spec, P):
-    """Returns the parameters with a gradient. Integers and parameters from a seed have none."""
-    text = str(spec['similarity'])
-    return [n for n, x in sorted(P.items()) if n not in ('q', 'k', 'v', 'dout') and x.dtype.kind == 'f'
+    """Returns the parameters with a gradient. Integers, parameters from a seed and unused arrays have none."""
+    text, used = str(spec['similarity']), str({key: x for key, x in spec.items() if key != 'arrays'})
+    unused = [n for n in spec.get('arrays', {}) if not re.search(r'\b%s\b' % n, used)]
+    return [n for n, x in sorted(P.items()) if n not in ('q', 'k', 'v', 'dout', *unused) and x.dtype.kind == 'f'
             and not (n == 'features.w' and 'favor_' in text) and not (n.startswith('sketch') and 'learned' not in text)]
 
 

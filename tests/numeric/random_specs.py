@@ -159,6 +159,12 @@ FOUND = {
     'sums_with_and_without_members': {
         'similarity': {'polynomial_square': {'degree': 1, 'coefficients': 'param'}}, 'mask': 'causal', 'algorithm': 'linear',
         'normalize': 'none', 'decay': {'log': '-0.1'}, 'shape': {'head_dim': 3}, 'emit': ['forward', 'backward']},
+    'decay_without_products': {
+        'similarity': {'softmax': {'modify': 'tanh(a[h])'}}, 'mask': 'causal', 'decay': {'log': 'gate[b][h][t][d]'},
+        'arrays': {'a': {'shape': ['H']}, 'gate': {'shape': ['B', 'H', 'Nk', 'D']}},
+        'shape': {'head_dim': 8, 'values': 'keys'}, 'emit': ['forward', 'backward', 'decode']},
+    'exponent_of_positions': {'similarity': {'softmax': {'modify': '(i - j) * 9.0'}}, 'mask': 'causal',
+                              'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
 }
 

@@ -16,10 +16,10 @@ static bool contains(const struct expr *e, const struct expr *part)
     return expr_uses(e, part);
 }
 
-/* Returns an exponential factor of e that depends on an operand and occurs once, or NULL. */
+/* Returns an exponential factor of e that is no constant and occurs once, or NULL. */
 static const struct expr *exponential_factor(const struct expr *e)
 {
-    if (e->op == EXPR_EXP || e->op == EXPR_EXP2) return expr_has(e, EXPR_OPERAND) ? e : NULL;
+    if (e->op == EXPR_EXP || e->op == EXPR_EXP2) return expr_has(e, EXPR_OPERAND) || expr_axes(e) ? e : NULL;
     if (e->op != EXPR_MUL) return NULL;
     for (int k = 0; k < 2; k++) {
         const struct expr *found = exponential_factor(e->arg[k]);
