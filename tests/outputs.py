@@ -22,7 +22,7 @@ import numpy as np
 import outputs_backward
 from cases import AFFINE, DENSE, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, Place
 from python_modules import Lent, close, compiled, inputs, module, program, python_with, ran, refuses
-from suite import ROOT, Skip, Suite, check, execute
+from suite import ROOT, Skip, Suite, check, compiler, execute
 
 SPECS = sorted(f[:-5] for f in os.listdir(os.path.join(ROOT, 'specs')) if f.endswith('.yaml'))
 CASES = []
@@ -113,6 +113,40 @@ def pictures_are_drawn(place):
 
 
 # ---------------------------------------------------------------- py
+
+NAMED = """name: named
+similarity: {softmax: {modify: "s + class[h] + threads[h] * threads_[h] + el[h] + self[h] * gradients + this[b][j]"}}
+mask: {all: [causal, {expr: "new[b][j] != 3"}]}
+arrays: {class: {shape: [H]}, threads: {shape: [H]}, threads_: {shape: [H]}, el: {shape: [H]}, self: {shape: [H]},
+         gradients: {shape: []}, new: {shape: [B, Nk], type: int}, this: {shape: [B, Nk]}}
+shape: {head_dim: 8}
+emit: [forward, backward]
+"""
+
+
+@case
+def arrays_may_have_any_name(place):
+    """Names of arrays that are words of C++ or Python, or arguments of functions."""
+    made, rng = compiled(place, NAMED), np.random.default_rng(2)
+    place.write('user.cc', '#include "named.h"\nbool given(const named_params &p) { return p.class_ && p.new_ && p.self; }\n')
+    done = execute([compiler('c++'), '-std=c++17', '-Wall', '-Wextra', '-Werror', '-fsyntax-only',
+                    '-I' + os.path.join(ROOT, 'runtime'), 'user.cc'], cwd=place.folder)
+    check(done.returncode == 0, 'C++: ' + done.stderr)
+    q, k, v = inputs()
+    given = {name: rng.standard_normal(4).astype('f4') for name in ('class', 'threads', 'threads_', 'el', 'self')}
+    given |= {'gradients': np.float32(0.5).reshape(()), 'new': rng.integers(2, 5, (2, 7)).astype('i4'),
+              'this': rng.standard_normal((2, 7)).astype('f4')}
+    word = {'class': 'class_', 'threads': 'threads__', 'el': 'el_', 'self': 'self_', 'gradients': 'gradients_'}
+    words = {word.get(name, name): x for name, x in given.items()}
+    out = made.forward(q, k, v, **words)
+    close(out, ran(place, (q, k, v), **given), 0, 'forward')
+    dout = rng.standard_normal(out.shape).astype('f4')
+    got = made.backward(q, k, v, out, dout, **words)
+    check([*got._fields] == ['dq', 'dk', 'dv', 'dclass_', 'dthreads__', 'dthreads_', 'del_', 'dself_', 'dgradients_', 'dthis'],
+          'gradients are named %s' % [*got._fields])
+    moved = [made.forward(q, k, v, **words | {'el_': given['el'] + x}).astype('f8') for x in (-0.01, 0.01)]
+    close(got.del_.sum(), ((moved[1] - moved[0]) * dout).sum() / 0.02, 1e-2, 'the gradient of el')
+
 
 @case
 def python_calls_kernels(place):

@@ -48,8 +48,75 @@ static const struct fixed_array {
 enum { FIXED = sizeof fixed / sizeof *fixed };
 
 /* Returns the C identifier for a name, such as "q_norm_weight" for "q_norm.weight". */
+/* Words of C++ and of C23 that are no words of C11. NAME.h is also for these languages. */
+static const char *const words_of_cpp[] = {"alignas",
+                                           "alignof",
+                                           "and",
+                                           "and_eq",
+                                           "asm",
+                                           "bitand",
+                                           "bitor",
+                                           "bool",
+                                           "catch",
+                                           "char16_t",
+                                           "char32_t",
+                                           "char8_t",
+                                           "class",
+                                           "co_await",
+                                           "co_return",
+                                           "co_yield",
+                                           "compl",
+                                           "concept",
+                                           "const_cast",
+                                           "consteval",
+                                           "constexpr",
+                                           "constinit",
+                                           "decltype",
+                                           "delete",
+                                           "explicit",
+                                           "dynamic_cast",
+                                           "export",
+                                           "false",
+                                           "friend",
+                                           "mutable",
+                                           "namespace",
+                                           "new",
+                                           "noexcept",
+                                           "not",
+                                           "not_eq",
+                                           "nullptr",
+                                           "operator",
+                                           "or",
+                                           "or_eq",
+                                           "private",
+                                           "protected",
+                                           "public",
+                                           "requires",
+                                           "throw",
+                                           "static_cast",
+                                           "template",
+                                           "static_assert",
+                                           "this",
+                                           "thread_local",
+                                           "true",
+                                           "try",
+                                           "typeid",
+                                           "typename",
+                                           "typeof",
+                                           "typeof_unqual",
+                                           "using",
+                                           "virtual",
+                                           "wchar_t",
+                                           "xor",
+                                           "xor_eq",
+                                           "reinterpret_cast",
+                                           NULL};
+
+/* Returns the name in C of an array, such as features_w for features.w. A word of C++ gets a `_` at its end. */
 static const char *identifier_of(struct arena *arena, const char *name)
 {
+    for (const char *const *word = words_of_cpp; *word; word++)
+        if (strcmp(name, *word) == 0) return arena_printf(arena, "%s_", name);
     char *made = arena_copy(arena, name);
     for (char *c = made; *c; c++)
         if (*c == '.') *c = '_';

@@ -92,9 +92,9 @@ static const char *given_names(const struct unit *p, enum entry entry)
 static void add_table(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
-    text_add(out, "PARAMETERS = (  # name, dtype, shape, True if it can be generated from a seed\n");
+    text_add(out, "PARAMETERS = (  # name, keyword, dtype, shape, True if it can be generated from a seed\n");
     for (int k = 0; (a = next_param(p, &k));) {
-        text_add(out, "    (\"%s\", \"%s\", ", a->name, dtype_name(a->dtype));
+        text_add(out, "    (\"%s\", \"%s\", \"%s\", ", a->name, view_python_argument(p, a), dtype_name(a->dtype));
         add_shape(out, p, a);
         text_add(out, ", %s),\n", a->origin == ORIGIN_LEARNED ? "False" : "True");
     }
@@ -114,15 +114,6 @@ static bool takes_seed(const struct unit *p)
     return any_random(p) || p->spec->dropout > 0;
 }
 
-/* Returns the name of the argument for a parameter. It ends in "_" if Python or the function uses the plain name. */
-static const char *argument_of(const struct unit *p, const struct kernel_array *a)
-{
-    static const char *const others[] = {"saved", "threads", "wanted", NULL};
-    bool used = python_is_keyword(a->member);
-    for (int k = 0; others[k]; k++) used |= strcmp(a->member, others[k]) == 0;
-    return used ? arena_printf(p->arena, "%s_", a->member) : a->member;
-}
-
 static bool takes_positions(const struct unit *p)
 {
     return graph_has(p->graph, EXPR_START);
@@ -133,7 +124,7 @@ static bool takes_positions(const struct unit *p)
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
-    for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", argument_of(p, a));
+    for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", view_python_argument(p, a));
     if (takes_positions(p)) text_add(out, ", query_start=None");
     const bool own = p->spec->similarity.has_seed && p->spec->dropout == 0;
     if (takes_seed(p)) text_add(out, ", seed=%s", own ? "SEED" : "None");
@@ -145,7 +136,7 @@ static void add_given(const struct unit *p, struct text *out)
     const char *before = "";
     text_add(out, "{");
     for (int k = 0; (a = next_param(p, &k)); before = ", ")
-        text_add(out, "%s\"%s\": %s", before, a->name, argument_of(p, a));
+        text_add(out, "%s\"%s\": %s", before, a->name, view_python_argument(p, a));
     if (takes_positions(p)) text_add(out, "%s\"query_start\": query_start", before);
     text_add(out, "}, %s", takes_seed(p) ? "seed" : "None");
 }
@@ -154,8 +145,8 @@ static void describe_parameters(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
     for (int k = 0; (a = next_param(p, &k));)
-        text_add(out, "    %s: [%s], %s%s\n", argument_of(p, a), array_shape_text(p->arena, a, ", "), element(a->dtype),
-                 a->origin == ORIGIN_LEARNED ? "" : ", else generated from the seed");
+        text_add(out, "    %s: [%s], %s%s\n", view_python_argument(p, a), array_shape_text(p->arena, a, ", "),
+                 element(a->dtype), a->origin == ORIGIN_LEARNED ? "" : ", else generated from the seed");
     if (takes_positions(p))
         text_add(out,
                  "    query_start: the position of the first query, an integer or one for each sequence; by default, "
@@ -265,9 +256,13 @@ static void add_gradients(const struct unit *p, const char *format, struct text 
         const struct kernel_array *const a = &p->arrays->array[k];
         if (a->access[ENTRY_BACKWARD] != ACCESS_WANTED || a->place == PLACE_WITHIN) continue;
         text_add(out, "%s", comma);
+        const char *const name = a->place != PLACE_GRADIENTS
+                                     ? a->member
+                                     : arena_printf(p->arena, "d%s",
+                                                    view_python_argument(p, &p->arrays->array[a->gradient_of]));
         for (const char *c = format; *c; c++) {
             if (*c == '@')
-                text_add(out, "%s%s", a->place == PLACE_GRADIENTS ? "d" : "", a->member);
+                text_add(out, "%s", name);
             else
                 text_append(out, c, 1);
         }

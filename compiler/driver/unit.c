@@ -103,7 +103,8 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
-/* Reports arrays of the spec that have the name of another parameter in C, such as features_w and features.w. */
+/* Reports arrays of the spec that have the name of another parameter in C, such as features_w and features.w, or class_
+   and class. */
 static void check_members(const struct unit *p, struct diagnostics *d)
 {
     for (int k = 0; k < p->spec->arrays.count; k++) {

@@ -428,12 +428,13 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
         params++;
         missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
         table = arena_printf(
-            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s},", table,
+            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s, %d},", table,
             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, a->rank ? extents(t->arena, a) : "0",
             e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED,
             !a->strided ? "ATTN_CONTIGUOUS"
                         : arena_printf(t->arena, "offsetof(struct %s_strides, %s)", e->p->spec->name, a->member),
-            a->table ? arena_printf(t->arena, "offsetof(struct %s_params, %s)", e->p->spec->name, a->table) : "0");
+            a->table ? arena_printf(t->arena, "offsetof(struct %s_params, %s)", e->p->spec->name, a->table) : "0",
+            array_grows(a));
         if (a->strided)
             strides = arena_printf(t->arena, "%s%s%s", strides, *strides ? "\n" : "", param_strides(t->arena, a));
         const char *const when = row_is_apart(t->arena, a);

@@ -55,9 +55,11 @@ static bool members(const struct emission *p, enum array_place place, const char
         const struct kernel_array *const a = &p->arrays->array[k];
         if (a->place != place) continue;
         any = true;
-        text_add(out, "    %s%s *%s; /* [%s]%s%s */\n", constant, emit_stored(a->dtype), a->member,
-                 array_shape_text(arena, a, ", "), is_random(a) ? ", from a seed: " : "",
-                 is_random(a) ? origin_name(a->origin) : "");
+        const size_t length = strlen(a->member);
+        const bool renamed = a->declared && length && a->member[length - 1] == '_' && strcmp(a->member, a->name) != 0;
+        text_add(out, "    %s%s *%s; /* %s%s[%s]%s%s */\n", constant, emit_stored(a->dtype), a->member,
+                 renamed ? a->name : "", renamed ? " " : "", array_shape_text(arena, a, ", "),
+                 is_random(a) ? ", from a seed: " : "", is_random(a) ? origin_name(a->origin) : "");
     }
     return any;
 }

@@ -59,6 +59,7 @@ static json_t *parameters(const struct unit *p)
         if (a->place != PLACE_PARAMS) continue;
         json_t *item = array_item(p, a);
         json_object_set_new(item, "member", json_string(a->member));
+        json_object_set_new(item, "keyword", json_string(view_python_argument(p, a)));
         json_object_set_new(item, "strides", json_boolean(a->strided));
         json_object_set_new(item, "from_seed",
                             text_or_null(a->origin == ORIGIN_LEARNED ? NULL : origin_name(a->origin)));

@@ -1,6 +1,8 @@
 /* Prints values and expressions of the graph for people. */
 #include "view.h"
+#include "../analysis/analysis.h"
 #include "../emit/emit.h"
+#include "../spec/spec.h"
 
 #include <string.h>
 
@@ -129,6 +131,31 @@ void view_value(const struct graph *g, const struct value *v, struct text *out)
         print_ref(g, &v->operand[SOLVE_VALUES], out);
         break;
     }
+}
+
+/* Names that functions of NAME.py and of the package attnc use for something else. */
+static const char *const python_names[] = {"batch", "capacity", "data",  "gradients", "query_start", "rewind",
+                                           "saved", "self",     "start", "threads",   "wanted",      NULL};
+
+static bool is_python_name(const struct unit *p, const struct kernel_array *of, const char *name)
+{
+    const char *const gradient = arena_printf(p->arena, "d%s", name);
+    bool used = python_is_keyword(name) || python_is_keyword(gradient);
+    for (const char *const *other = python_names; *other; other++) used |= strcmp(name, *other) == 0;
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->place == PLACE_PARAMS && strcmp(a->name, of->name) != 0)
+            used |= strcmp(a->name, name) == 0 || strcmp(a->name, gradient) == 0;
+    }
+    return used;
+}
+
+const char *view_python_argument(const struct unit *p, const struct kernel_array *a)
+{
+    /* The member may already have a `_`, because of a keyword of C++. */
+    const char *name = a->declared ? a->name : a->member;
+    while (is_python_name(p, a, name)) name = arena_printf(p->arena, "%s_", name);
+    return name;
 }
 
 size_t view_length(const char *text)

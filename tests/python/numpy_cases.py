@@ -329,6 +329,32 @@ def one_line(folder):
 
 
 @case
+def arrays_named_like_arguments(folder):
+    q, k, v = arrays()
+    rng, names = np.random.default_rng(4), ['threads', 'saved', 'lambda', 'self', 'capacity', 'rewind', 'wanted']
+    given = {name: rng.standard_normal(4).astype('f4') for name in names}
+    score = 's * (1 + j % 3 * 0.1) + ' + ' + '.join('%s[h] * (i - j) * 0.1' % name for name in names)
+    plain = score
+    for name in names: plain = plain.replace(name + '[', 'plain_%s[' % name)
+    expected = attnc.attention(q, k, v, score=plain, arrays={'plain_' + name: x for name, x in given.items()}, mask='causal')
+    close(attnc.attention(q, k, v, score=score, arrays=given, mask='causal'), expected, 0, 'attention()')
+    made = attnc.kernel({'name': 'named', 'similarity': {'softmax': {'modify': score}}, 'mask': 'causal',
+                         'arrays': {name: {'shape': ['H']} for name in names} | {'start': {'shape': ['B', 'H', 'Nk']}},
+                         'decay': {'log': '-fabs(start[b][h][t])'}, 'shape': {'head_dim': 8}})
+    check([p.keyword for p in made.parameters] == ['start_', *(name + '_' for name in names)],
+          'keywords are %s' % [p.keyword for p in made.parameters])
+    words = {p.keyword: given[p.name] for p in made.parameters if p.name in given}
+    rows = rng.standard_normal((2, 4, 5)).astype('f4') / 4
+    k, v = k[:, :, :5], v[:, :, :5]
+    out, state = made(q, k, v, start_=rows, **words), made.state(batch=2, capacity=8, **words)
+    steps = [state.extend(*(a[:, :, n:n + 1] for a in (q, k, v)), start_=rows[:, :, n:n + 1]) for n in range(5)]
+    close(np.concatenate(steps, 2), out, 1e-5, 'token by token')
+    got = made.backward(q, k, v, out, np.ones_like(out), start_=rows, **words)
+    check(got.dthreads_.shape == (4,) and np.isfinite(got.dlambda_).all(), 'gradients')
+    refuses(lambda: made(q, k, v, start_=rows), ValueError, 'named needs the parameter threads_, float32 [H]')
+
+
+@case
 def numbers_are_arrays_without_axes(folder):
     q, k, v = arrays()
     s = np.einsum('bhid,bhjd->bhij', *(a.astype('f8') for a in (q, k.repeat(2, 1)))) / np.sqrt(8)

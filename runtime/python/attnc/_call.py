@@ -536,19 +536,10 @@ statistics: [B, H, n_q], the denominator of each row, or its logarithm for a sof
     key"""
 
 
-class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed")):
-    """A parameter, with the members of struct attn_param."""
+Parameter = collections.namedtuple("Parameter", "name keyword dtype shape from_seed")
+Parameter.__doc__ = """A parameter, with members of struct attn_param.
 
-    @property
-    def has_rows(self) -> bool:
-        """True if the parameter has numbers for each key or query. extend() takes their rows for new tokens, except
-        for `document`, which it takes whole."""
-        return bool(self.name != "document" and ("n_k" in self.shape or "n_q" in self.shape))
-
-
-def _word(name: str) -> str:
-    """Returns the keyword of a parameter: features_wq for "features.wq"."""
-    return name.replace(".", "_")
+keyword: the name of its argument, features_wq for example"""
 
 
 def _calls() -> Calls:
@@ -586,10 +577,10 @@ class Binding:
     with_masks: "Binding | None" = None  # a kernel with a mask as a parameter, if one was loaded
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
-                 parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "",
+                 parameters: Iterable[tuple[str, str, str, tuple[int | str, ...], bool]], remedy: str = "",
                  values_are_keys: bool = False, symbol: str | None = None) -> None:
         """name, version, dtype, head_dim, value_dim, values_are_keys: as in struct attn_kernel
-        parameters: for each, its name, dtype and shape, and whether it can be made from a seed
+        parameters: for each, its name, keyword, dtype and shape, and whether it can be made from a seed
         remedy: advice at the end of the message that the library has a different kernel
         symbol: the kernel's name in the library, if it has another name there
 
@@ -599,7 +590,7 @@ class Binding:
         self.parameters = tuple(Parameter(*p) for p in parameters)
         self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype not in _INTEGERS)
         self.values_are_keys, self.symbol, self.openmp = values_are_keys, symbol or name, True
-        of_parameters = ["d" + _word(p.name) for p in self.learned]
+        of_parameters = ["d" + p.keyword for p in self.learned]
         self.gradients = ["dq", "dk", "dv", *of_parameters]  # the gradients of PyTorch's operators, which always take v
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
             "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
@@ -618,6 +609,7 @@ class Binding:
             raise OSError(f"{path} has no kernel {self.symbol}") from None
         params = ctypes.cast(kernel.param, ctypes.POINTER(_Param))
         offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
+        rows = {params[k].name.decode() for k in range(kernel.params) if params[k].rows}
         contiguous = ctypes.c_size_t(-1).value  # ATTN_CONTIGUOUS
         strides = {params[k].name.decode(): params[k].strides for k in range(kernel.params)
                    if params[k].strides != contiguous}
@@ -632,6 +624,7 @@ class Binding:
             if kernel.tiles_of_mask:
                 Binding.with_masks = self
             self.tiles = {params[k].name.decode(): params[k].tiles for k in range(kernel.params) if params[k].tiles}
+            self.rows = rows  # names of the parameters of which extend() takes only the rows of new tokens
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             self.openmp = hasattr(library, "omp_get_max_threads")
@@ -801,7 +794,7 @@ class Binding:
             made = call.writes(name, gradients.get(name), like, like_array, shape) if name in wanted else None
             targets.append(made and made.address)
         for number, p in enumerate(self.learned):
-            word = _word(p.name)
+            word = p.keyword
             if "d" + word in wanted:
                 like = next(array for array in call.read if array.name == word)
                 parameters[number] = call.writes("d" + word, gradients.get("d" + word), call.given[p.name], like,
@@ -913,16 +906,16 @@ class _Call:
         self.params = ctypes.addressof(params)
         wanted = [p for p in binding.parameters if p.from_seed and given[p.name] is None]
         if wanted and self.seed is None:
-            shapes = ", ".join(f"{_word(p.name)} {list(p.shape)}" for p in wanted)
+            shapes = ", ".join(f"{p.keyword} {list(p.shape)}" for p in wanted)
             raise ValueError(f"{binding.name} needs seed=, or the parameters {shapes}")
         if wanted:
             made = binding.from_seed(operator.index(self.seed))  # type: ignore[arg-type]
             ctypes.memmove(params, made[0], binding.kernel.params_bytes)
             self.keep.append(made)
         for p in binding.parameters:
-            word, value = _word(p.name), given[p.name]
-            shape = [self.tokens if self.tokens and p.has_rows and extent in ("n_q", "n_k") else extent
-                     for extent in p.shape]
+            word, value = p.keyword, given[p.name]
+            of_tokens = self.tokens and p.name in binding.rows
+            shape = [self.tokens if of_tokens and extent in ("n_q", "n_k") else extent for extent in p.shape]
             if value is None:
                 if not p.from_seed:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "
@@ -938,7 +931,7 @@ class _Call:
             if table is not _no_table and p.name in binding.tiles:
                 self._take_table(params, p, array, table)
             try:
-                if p.name not in binding.strides or (self.tokens and p.has_rows and isinstance(shape[-1], int)):
+                if p.name not in binding.strides or (of_tokens and isinstance(shape[-1], int)):
                     _check_contiguous(word, array)
                 else:
                     self._set_strides(params, p, _strides_of_array(word, array))

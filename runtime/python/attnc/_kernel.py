@@ -29,7 +29,8 @@ class Parameter:
     """An array that a kernel takes in addition to q, k and v.
 
     name: its name in the spec language, such as "features.wq"
-    keyword: its name as a keyword argument, such as "features_wq"
+    keyword: its name as a keyword argument, such as "features_wq". It ends in "_" if Python or a function uses the plain
+        name: "threads_" for an array "threads"
     dtype: "f32", "f64" or "i32"
     shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q",
         "n_k"; "n_q/64" is the number of blocks of 64 queries, rounded up
@@ -65,7 +66,7 @@ class Kernel:
     def __init__(self, source: Source) -> None:
         info = source.description()
         parameters = tuple(
-            Parameter(p["name"], p["member"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
+            Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
                              _differentiable=[], _decoding=[], _counting=[],
@@ -94,7 +95,7 @@ class Kernel:
 
     def _bind(self, info: Mapping[str, Any]) -> Binding:
         binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"],
-                          [(p.name, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters],
+                          [(p.name, p.keyword, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters],
                           values_are_keys=info["values"] == "keys", symbol=info["symbol"])
         binding.own_seed = self._own_seed
         binding.load(info["library"])
@@ -273,6 +274,13 @@ class Kernel:
         return made
 
     # ---- calls
+
+    def _with_arrays(self, inputs: Sequence[Any], arrays: Mapping[str, Any], seed: int | None, out: Any,
+                     threads: int | None) -> Any:
+        """Calls the kernel with the arrays by their names in the spec."""
+        words = {p.name: p.keyword for p in self.parameters}
+        given: dict[str, Any] = {words.get(name, name): array for name, array in arrays.items()}
+        return self(*inputs, seed=seed, out=out, threads=threads, **given)
 
     def _given(self, parameters: Mapping[str, Any], query_start: Any = None) -> Mapping[str, Any]:
         """Returns the given parameters and positions by name. A missing parameter is None."""
@@ -642,5 +650,5 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
 
         made = bridge.call_formula(formula, *inputs, given, seed, out, threads)  # type: ignore[assignment]
     else:
-        made = _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **given)
+        made = _of_formula(*formula)._with_arrays(inputs, given, seed, out, threads)
     return made

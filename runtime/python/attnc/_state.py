@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
-from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _is_number, _word, key_of
+from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _is_number, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
@@ -126,7 +126,7 @@ class State:
 
     def _extend(self, q: Any, k: Any, v: Any, lengths: Iterable[int] | None, out: Any, statistics: Any,
                 rows: Mapping[str, Any]) -> Any:
-        names = {_word(p.name): p.name for p in self._binding.parameters if p.has_rows}
+        names = {word: name for word, name in self.kernel._keywords.items() if name in self._binding.rows}
         for word in rows:
             if word not in names:
                 raise TypeError(f"extend() of {self._binding.name} takes no {word}=")

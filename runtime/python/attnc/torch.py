@@ -400,7 +400,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
                               for name in _names_of_formula(*formula)])
         differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *given))
         return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable, None)[0]  # type: ignore[no-any-return]
-    return _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **arrays)
+    return _of_formula(*formula)._with_arrays((q, k, v), arrays, seed, out, threads)
 
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
@@ -451,6 +451,9 @@ class Attention(nn.Module):
         self._sizes = {"heads": heads, "kv_heads": kv_heads, "n_q": n_q, "n_k": n_k}
         for word, array in self._initial().items():
             tensor = torch.empty(array.shape, dtype=array.dtype)  # on the device of torch.device()
+            if hasattr(self, word):
+                raise TypeError(f"{self.kernel.name}: modules of PyTorch have an attribute {word!r}; declare the array "
+                                "by another name")
             if self._is_learned(word):
                 self.register_parameter(word, nn.Parameter(tensor))
             else:
